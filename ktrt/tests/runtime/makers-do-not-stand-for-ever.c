@@ -3,32 +3,16 @@
  * A task may wait for what its maker does later: the maker does not do it
  * itself, however full its queue is and however many children it has.
  */
-#include "support/runs.h"
+#include "support/pipe_tasks.h"
 
 #define SHORT_TASKS 600
 #define READERS 100
 #define JOBS 5000
 #define PER_READER 250
 
-static int ends[2]; /* of a pipe */
-static unsigned long done;
-
-static int count(void *arg)
-{
-	more(done);
-	return 0;
-}
-
-static int read_one(void *arg)
-{
-	char byte;
-
-	return read(ends[0], &byte, 1) == 1 ? count(NULL) : -EIO;
-}
-
 static int write_one(void *arg)
 {
-	return write(ends[1], "x", 1) == 1 ? count(NULL) : -EIO;
+	return write(pipe_ends[1], "x", 1) == 1 ? count_task(NULL) : -EIO;
 }
 
 /* Nobody else takes the first ones: the only worker makes them. */
@@ -37,7 +21,7 @@ static int read_then_write(void *arg)
 	int error = 0;
 
 	for (int i = 0; i < SHORT_TASKS && !error; i++)
-		error = ktrt_spawn(count, NULL);
+		error = ktrt_spawn(count_task, NULL);
 	if (!error)
 		error = ktrt_spawn(read_one, NULL);
 	if (!error)
@@ -59,14 +43,14 @@ static int make_readers(void *arg)
 static void run_maker(ktrt_func maker, const struct ktrt_options *options,
 		      unsigned long wanted)
 {
-	set(done, 0);
-	assert_int_equal(pipe(ends), 0);
+	set(nr_done, 0);
+	assert_int_equal(pipe(pipe_ends), 0);
 	assert_int_equal(ktrt_start(options), 0);
 	assert_int_equal(ktrt_spawn(maker, NULL), 0);
-	assert_true(comes_to(done, wanted));
+	assert_true(comes_to(nr_done, wanted));
 	assert_int_equal(ktrt_stop(), 0);
-	close(ends[0]);
-	close(ends[1]);
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
 }
 
 static void full_queues_wait_for_nobody(void **state)
@@ -100,7 +84,7 @@ static int do_job(void *arg)
 {
 	const struct job *job = arg;
 
-	return job->nr % PER_READER ? count(NULL) : read_one(NULL);
+	return job->nr % PER_READER ? count_task(NULL) : read_one(NULL);
 }
 
 static int make_jobs(void *arg)

@@ -3,7 +3,7 @@
  * A task that waits for a group, or by ktrt_run(), may have other children, which wait
  * for what it does afterwards.  It does none of these meanwhile.
  */
-#include "support/runs.h"
+#include "support/pipe_tasks.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -11,25 +11,20 @@
 #define ROUNDS 30
 #define OTHERS 100
 
-static int ends[2]; /* of a pipe */
-static unsigned long done;
-
-static int count(void *arg)
-{
-	more(done);
-	return 0;
-}
-
-static int read_one(void *arg)
-{
-	char byte;
-
-	return read(ends[0], &byte, 1) == 1 ? count(NULL) : -EIO;
-}
-
 static int write_one(void)
 {
-	return write(ends[1], "x", 1) == 1 ? 0 : -EIO;
+	return write(pipe_ends[1], "x", 1) == 1 ? 0 : -EIO;
+}
+
+/* Waits for the group first; @error: what failed before. */
+static int let_readers_end(struct ktrt_group *group, int error, int nr_readers)
+{
+	if (!error)
+		error = ktrt_group_wait(group);
+	for (int i = 0; i < nr_readers && !error; i++)
+		error = write_one();
+	ktrt_group_free(group);
+	return error ? error : ktrt_wait();
 }
 
 /* The task of the group is older, so the other one is the next in the queue. */
@@ -39,15 +34,10 @@ static int wait_for_older(void *arg)
 	int error = ktrt_group_new(&attr.group);
 
 	if (!error)
-		error = ktrt_spawn_attr(count, NULL, &attr);
+		error = ktrt_spawn_attr(count_task, NULL, &attr);
 	if (!error)
 		error = ktrt_spawn(read_one, NULL);
-	if (!error)
-		error = ktrt_group_wait(attr.group);
-	if (!error)
-		error = write_one();
-	ktrt_group_free(attr.group);
-	return error ? error : ktrt_wait();
+	return let_readers_end(attr.group, error, 1);
 }
 
 /* It is behind more tasks than are searched, too: others do it then. */
@@ -57,15 +47,10 @@ static int wait_for_oldest(void *arg)
 	int error = ktrt_group_new(&attr.group);
 
 	if (!error)
-		error = ktrt_spawn_attr(count, NULL, &attr);
+		error = ktrt_spawn_attr(count_task, NULL, &attr);
 	for (int i = 0; i < OTHERS && !error; i++)
-		error = ktrt_spawn(i % 10 ? count : read_one, NULL);
-	if (!error)
-		error = ktrt_group_wait(attr.group);
-	for (int i = 0; i < OTHERS && !error; i += 10)
-		error = write_one();
-	ktrt_group_free(attr.group);
-	return error ? error : ktrt_wait();
+		error = ktrt_spawn(i % 10 ? count_task : read_one, NULL);
+	return let_readers_end(attr.group, error, OTHERS / 10);
 }
 
 static void *end_event(void *task)
@@ -84,7 +69,7 @@ static int end_later(void *arg)
 	    pthread_create(&thread, NULL, end_event, ktrt_self()))
 		return -EAGAIN;
 	pthread_detach(thread);
-	return count(NULL);
+	return count_task(NULL);
 }
 
 static int run_beside(void *arg)
@@ -102,7 +87,7 @@ static int run_beside(void *arg)
 static int make_below(void *arg)
 {
 	for (int i = 0; i < OTHERS; i++)
-		if (ktrt_spawn(count, NULL))
+		if (ktrt_spawn(count_task, NULL))
 			return -ENOMEM;
 	return 0;
 }
@@ -119,20 +104,15 @@ static int wait_for_all_below(void *arg)
 	attr.priority = 1;
 	if (!error)
 		error = ktrt_spawn(read_one, NULL);
-	if (!error)
-		error = ktrt_group_wait(attr.group);
-	if (!error)
-		error = write_one();
-	ktrt_group_free(attr.group);
-	return error ? error : ktrt_wait();
+	return let_readers_end(attr.group, error, 1);
 }
 
 static void run_often(ktrt_func func, unsigned long each)
 {
-	set(done, 0);
+	set(nr_done, 0);
 	for (int i = 0; i < ROUNDS; i++)
 		assert_int_equal(ktrt_run(func, NULL), 0);
-	assert_int_equal(get(done), ROUNDS * each);
+	assert_int_equal(get(nr_done), ROUNDS * each);
 }
 
 static void do_all(void)
@@ -145,10 +125,10 @@ static void do_all(void)
 
 static void others_are_left_alone(void **state)
 {
-	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(pipe_ends), 0);
 	in_each_way(do_all);
-	close(ends[0]);
-	close(ends[1]);
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
 }
 
 KTEST_MAIN(KTEST(others_are_left_alone))
