@@ -126,26 +126,24 @@ build_allocator() {
 	done
 }
 
-@test "of small blocks of jemalloc and mimalloc, and little in vain" {
-	for allocator in libjemalloc libmimalloc; do
+# made_by WORD LIBRARY...: with each of these allocators that is installed
+made_by() {
+	for allocator in "${@:2}"; do
 		/sbin/ldconfig -p | grep -q "$allocator" || continue
-		installed $allocator
-		grows "$PROGRAMS/ahead-growth" small-blocks
+		installed "$allocator"
+		grows "$PROGRAMS/ahead-growth" "$1"
 		made
 		little_untouched
 	done
-	[ -n "$beside" ] || skip "neither jemalloc nor mimalloc"
+	[ -n "$beside" ] || skip "none of ${*:2}"
+}
+
+@test "of small blocks of jemalloc and mimalloc, and little in vain" {
+	made_by small-blocks libjemalloc libmimalloc
 }
 
 @test "of large blocks of tcmalloc and mimalloc" {
-	for allocator in libtcmalloc_minimal libmimalloc; do
-		/sbin/ldconfig -p | grep -q "$allocator" || continue
-		installed $allocator
-		grows "$PROGRAMS/ahead-growth" large-block
-		made
-		little_untouched
-	done
-	[ -n "$beside" ] || skip "neither tcmalloc nor mimalloc"
+	made_by large-block libtcmalloc_minimal libmimalloc
 }
 
 # It maps a MiB when it needs one: nothing lies ahead of the program.
