@@ -4,7 +4,7 @@
  * end of the windows ahead of it.  Nobody looks there again, and no window of another
  * frontier reaches into it.
  *
- * Only for touch_frontier.c.
+ * Only for touch_frontier.c and find_frontiers.c.
  */
 #ifndef AHEAD_FRONTIER_TERRITORY_H
 #define AHEAD_FRONTIER_TERRITORY_H

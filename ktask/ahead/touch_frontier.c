@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See touch_frontier.h.  Behaves badly: a program that touches all pages of the strips,
- * but not the pages between them, gets windows nevertheless, within the bound.  At most
- * 32 frontiers of a mapping are seen.
+ * Follows frontiers and places windows ahead of them; find_frontiers.c finds them.  See
+ * touch_frontier.h.  Behaves badly: a program that touches all pages of the strips, but not
+ * the pages between them, gets windows nevertheless, within the bound.
  */
 #include <string.h>
 
 #include "ahead/frontier_territory.h"
+#include "ahead/present_runs.h"
 
-/* Pages whose presence one call reads, at most. */
-#define POLL_PAGES ((size_t)4096)
-/* A run of fewer pages has no edges: 1 MiB, three where a touch makes 2 MiB. */
-#define RUN_PAGES ((size_t)256)
-#define RUN_UNITS 3
 /* A window's mark lies behind such a part of it. */
 #define MARK_PART 4
 /* Huge pages behind the hole, where they only have to be advised in time. */
@@ -33,46 +29,6 @@ void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
 	tracker->phase = phase;
 	tracker->unit = 1;
 	tracker->first = ahead_first_pages(nr_pages);
-}
-
-/* ---- reading what is present ---- */
-
-/* Return: how many of @nr pages from @at on, in that direction, are present without
- * a hole; or an error. */
-static long count_run(struct touch_tracker *tracker, bool down, size_t at,
-		      size_t nr)
-{
-	unsigned char present[POLL_PAGES];
-	size_t first = down ? tracker->nr_pages - at - nr : at;
-	int error = tracker->read_present(tracker->arg, first, nr, present);
-	size_t run = 0;
-
-	if (error)
-		return error;
-	while (run < nr && present[down ? nr - 1 - run : run] & 1)
-		run++;
-	return (long)run;
-}
-
-/* Return: the first absent position from @at on, at most @limit; or an error. */
-static long find_absent(struct touch_tracker *tracker, bool down, size_t at,
-			size_t limit)
-{
-	/* Mostly it is near. */
-	size_t most = AHEAD_STRIP_PAGES;
-
-	while (at < limit) {
-		size_t nr = limit - at < most ? limit - at : most;
-		long run = count_run(tracker, down, at, nr);
-
-		if (run < 0)
-			return run;
-		at += (size_t)run;
-		if ((size_t)run < nr)
-			break;
-		most = 2 * most > POLL_PAGES ? POLL_PAGES : 2 * most;
-	}
-	return (long)at;
 }
 
 /* ---- following ---- */
@@ -96,13 +52,13 @@ static int has_come(struct touch_tracker *tracker,
 {
 	/* Of huge pages all must be there, the hole too. */
 	size_t whole = frontier->huge ? upto : frontier->start;
-	long at = find_absent(tracker, frontier->down, frontier->lead, whole);
+	long at = present_until(tracker, frontier->down, frontier->lead, whole);
 
 	if (at < (long)whole)
 		return at < 0 ? (int)at : 0;
 	for (size_t block = frontier->start; !frontier->huge && block < upto;
 	     block += AHEAD_BLOCK_PAGES) {
-		long run = count_run(tracker, frontier->down, block, 1);
+		long run = present_run(tracker, frontier->down, block, 1);
 
 		if (run <= 0)
 			return (int)run;
@@ -114,8 +70,8 @@ static int has_come(struct touch_tracker *tracker,
 static int reach_mark(struct touch_tracker *tracker,
 		      struct touch_frontier *frontier)
 {
-	long run = count_run(tracker, frontier->down, frontier->mark,
-			     AHEAD_STRIP_PAGES);
+	long run = present_run(tracker, frontier->down, frontier->mark,
+			       AHEAD_STRIP_PAGES);
 	size_t end = frontier->mark + AHEAD_STRIP_PAGES;
 	int come;
 
@@ -141,7 +97,7 @@ static int pass_window(struct touch_tracker *tracker,
 	if (frontier->made >= tracker->nr_pages)
 		return 0;
 	/* The page behind the window is the program's own. */
-	run = count_run(tracker, frontier->down, frontier->made, 1);
+	run = present_run(tracker, frontier->down, frontier->made, 1);
 	return run <= 0 ? (int)run
 			: has_come(tracker, frontier, frontier->made);
 }
@@ -166,8 +122,8 @@ static int follow_one(struct touch_tracker *tracker,
 			return passed < 0 ? passed : frontier->at > before;
 		from = frontier->made;
 	}
-	at = find_absent(tracker, frontier->down, from,
-			 frontier_limit(tracker, frontier));
+	at = present_until(tracker, frontier->down, from,
+			   frontier_limit(tracker, frontier));
 	if (at < 0)
 		return (int)at;
 	if ((size_t)at > frontier->at)
@@ -257,132 +213,6 @@ int touch_tracker_follow(struct touch_tracker *tracker)
 		drop_needless(tracker);
 	}
 	return moved;
-}
-
-/* ---- finding ---- */
-
-static void add_frontier(struct touch_tracker *tracker, size_t start,
-			 size_t end, bool down, bool moves)
-{
-	struct touch_frontier *frontier;
-
-	if (tracker->nr == AHEAD_FRONTIERS)
-		return;
-	frontier = &tracker->frontiers[tracker->nr++];
-	*frontier = (struct touch_frontier){
-		.origin = down ? tracker->nr_pages - end : start,
-		.at = down ? tracker->nr_pages - start : end,
-		.mark = AHEAD_NOWHERE,
-		.down = down,
-		.moves = moves,
-	};
-	frontier->made = frontier->at;
-}
-
-static bool is_run(const struct touch_tracker *tracker, size_t nr)
-{
-	return nr >= RUN_PAGES && nr >= RUN_UNITS * tracker->unit;
-}
-
-/* Return: whether it is a new run. */
-static int take_run(struct touch_tracker *tracker, size_t start, size_t end)
-{
-	bool at_end = end == tracker->nr_pages;
-
-	/* What no frontier knows would be found, and counted, by every scan. */
-	if (!is_run(tracker, end - start) || tracker->nr == AHEAD_FRONTIERS) {
-		tracker->present += end - start;
-		return 0;
-	}
-	tracker->touched += end - start;
-	/* What begins at an end of the mapping can only go on from there. */
-	if (!at_end)
-		add_frontier(tracker, start, end, false, !start);
-	if (start)
-		add_frontier(tracker, start, end, true, at_end);
-	return 1;
-}
-
-/* A run goes on from one piece into the next; begins at AHEAD_NOWHERE. */
-static int scan_piece(struct touch_tracker *tracker, size_t first, size_t nr,
-		      size_t *run)
-{
-	unsigned char present[POLL_PAGES];
-	int error = tracker->read_present(tracker->arg, first, nr, present);
-	int found = 0;
-
-	for (size_t i = 0; !error && i < nr; i++) {
-		if (present[i] & 1) {
-			*run = *run == AHEAD_NOWHERE ? first + i : *run;
-		} else if (*run != AHEAD_NOWHERE) {
-			found |= take_run(tracker, *run, first + i);
-			*run = AHEAD_NOWHERE;
-		}
-	}
-	return error ? error : found;
-}
-
-/* Between two territories, which it does not touch. */
-static int scan_gap(struct touch_tracker *tracker, size_t start, size_t end)
-{
-	size_t run = AHEAD_NOWHERE;
-	int found = 0;
-
-	for (size_t at = start; at < end; at += POLL_PAGES) {
-		size_t nr = end - at < POLL_PAGES ? end - at : POLL_PAGES;
-		int now = scan_piece(tracker, at, nr, &run);
-
-		if (now < 0)
-			return now;
-		found |= now;
-	}
-	if (run != AHEAD_NOWHERE)
-		found |= take_run(tracker, run, end);
-	return found;
-}
-
-int touch_tracker_scan(struct touch_tracker *tracker)
-{
-	size_t at = 0;
-	int found = 0;
-
-	tracker->present = 0;
-	while (at < tracker->nr_pages) {
-		size_t start = territory_skip(tracker, at), end;
-		int now;
-
-		if (start > at) {
-			at = start;
-			continue;
-		}
-		end = territory_next(tracker, at);
-		now = scan_gap(tracker, at, end);
-		if (now < 0)
-			return now;
-		found |= now;
-		at = end;
-	}
-	return found;
-}
-
-/* A run that begins at an end of the mapping. */
-static int probe_end(struct touch_tracker *tracker, bool down)
-{
-	struct touch_frontier none = { .down = down };
-	size_t nr = tracker->nr_pages;
-	long at = find_absent(tracker, down, 0, frontier_limit(tracker, &none));
-
-	if (at < 0 || !is_run(tracker, (size_t)at))
-		return at < 0 ? (int)at : 0;
-	return down ? take_run(tracker, nr - (size_t)at, nr)
-		    : take_run(tracker, 0, (size_t)at);
-}
-
-int touch_tracker_probe(struct touch_tracker *tracker)
-{
-	int found = probe_end(tracker, false);
-
-	return found ? found : probe_end(tracker, true);
 }
 
 /* ---- windows ---- */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Runs of present pages, in the direction of a frontier.
+ *
+ * Only for touch_frontier.c and find_frontiers.c.
+ */
+#ifndef AHEAD_PRESENT_RUNS_H
+#define AHEAD_PRESENT_RUNS_H
+
+#include "ahead/touch_frontier.h"
+
+/* Pages whose presence one call reads, at most. */
+#define PRESENT_READ_PAGES ((size_t)4096)
+
+/* Return: how many of @nr pages from @at on, at most PRESENT_READ_PAGES, are present
+ * without a hole; or an error of read_present(). */
+long present_run(struct touch_tracker *tracker, bool down, size_t at,
+		 size_t nr);
+
+/* Return: the first absent position from @at on, at most @limit; or an error. */
+long present_until(struct touch_tracker *tracker, bool down, size_t at,
+		   size_t limit);
+
+#endif /* AHEAD_PRESENT_RUNS_H */
