@@ -73,6 +73,7 @@ struct touch_tracker {
 	 * block. */
 	bool first_marks;
 	unsigned turn; /* who is asked first for the next window */
+	unsigned behind_turn; /* whose window is scanned behind first */
 	unsigned nr;
 	struct touch_frontier frontiers[AHEAD_FRONTIERS];
 };
@@ -120,6 +121,17 @@ int touch_tracker_probe(struct touch_tracker *tracker);
  * Return: whether there are, or a negative error.
  */
 int touch_tracker_scan(struct touch_tracker *tracker);
+
+/**
+ * touch_tracker_scan_behind - find a new frontier behind a window that the program has
+ * not come through
+ *
+ * A program may leave a few pages out and go on: then it never reaches the mark.  Only
+ * the first 16 MiB behind one window are read.
+ *
+ * Return: whether there is one, or a negative error.
+ */
+int touch_tracker_scan_behind(struct touch_tracker *tracker);
 
 /* A frontier that moves has come to the mark of its last window, or had none. */
 bool touch_tracker_wants(const struct touch_tracker *tracker);

@@ -191,8 +191,12 @@ static void check_window(const struct play *play)
 
 static void watch(struct play *play)
 {
-	assert_true(touch_tracker_follow(&play->tracker) >= 0);
+	int moved = touch_tracker_follow(&play->tracker);
+
+	assert_true(moved >= 0);
 	assert_true(touch_tracker_probe(&play->tracker) >= 0);
+	if (!moved)
+		assert_true(touch_tracker_scan_behind(&play->tracker) >= 0);
 	if (!ktest_random_below(&play->random, 4))
 		assert_true(touch_tracker_scan(&play->tracker) >= 0);
 	if (play->working ||
