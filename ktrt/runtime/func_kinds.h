@@ -86,7 +86,7 @@ static inline struct ktrt_task *visit_accept(struct worker *w,
 {
 	if (likely(!w->outer) || !task || visitor_may_run(task))
 		return task;
-	task_ready(w, task);
+	visit_leave(w, task);
 	return NULL;
 }
 

@@ -194,8 +194,9 @@ static uint64_t tasks_begun(void)
 	return sum;
 }
 
-/* Does every worker sleep in the middle of a task, and has searched since the
- * last stall?  One that has a signal and got no CPU yet does not count. */
+/* Does every worker, and attached thread on a core, sleep in the middle of a task, and has
+ * searched since the last stall?  One that has a signal and got no CPU yet does not
+ * count. */
 static bool all_wait(void)
 {
 	bool wait = false;
@@ -215,6 +216,9 @@ static bool all_wait(void)
 	return wait;
 }
 
+/* Two such stalls: in between all have searched, and what an attached thread has left
+ * to workers none of them wants. */
+#define SEARCHED 2
 /* Three such stalls: in between all have searched twice.  Whether a task or
  * another thread brings an external event is not known: a second for it. */
 #define IN_VAIN 3
@@ -225,6 +229,8 @@ static void have_all_search(struct watch *watch)
 {
 	leader_assert();
 	watch->in_vain = all_wait() ? watch->in_vain + 1 : 0;
+	if (watch->in_vain >= SEARCHED)
+		at_store(&rt.searched, rt.stalls + 1);
 	if (watch->in_vain >= (at_load(&rt.events) ? IN_VAIN_EVENTS : IN_VAIN))
 		at_store(&rt.in_vain, rt.stalls + 1);
 	at_store(&rt.stalls, rt.stalls + 1);

@@ -282,6 +282,39 @@ struct ktrt_task *node_queue_take_in(struct node_queue *queue,
 	return task;
 }
 
+/* @wanted may be gone: only the one that is found is believed. */
+static struct ktrt_task *find_this(struct node_queue *queue,
+				   const struct ktrt_task *wanted)
+{
+	struct ktrt_task *family =
+		*find_family(queue, at_peek(&wanted->parent));
+	struct ktrt_task *task = family;
+
+	while (task && task != wanted) {
+		task = task->younger;
+		if (task == family)
+			return NULL;
+	}
+	return task;
+}
+
+struct ktrt_task *node_queue_take_this(struct node_queue *queue,
+				       const struct ktrt_task *wanted,
+				       const struct wait_filter *filter)
+{
+	struct ktrt_task *task;
+
+	if (!node_queue_has(queue))
+		return NULL;
+	mutex_take(&queue->lock, RANK_INNER);
+	task = find_this(queue, wanted);
+	if (task && filter_refuses(filter, task))
+		task = NULL;
+	task = remove_task(queue, task);
+	mutex_drop(&queue->lock, RANK_INNER);
+	return task;
+}
+
 /* One of the family: where it stands decides, but for a group and what is refused. */
 static struct ktrt_task *find_wanted(struct ktrt_task *family,
 				     const struct wait_filter *filter)

@@ -56,6 +56,11 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 struct ktrt_task *node_queue_take_in(struct node_queue *queue,
 				     struct ktrt_task *above,
 				     const struct ktrt_group *group);
+/* node_queue_take_this - @wanted if it is in the queue and @filter does not refuse it,
+ * or NULL */
+struct ktrt_task *node_queue_take_this(struct node_queue *queue,
+				       const struct ktrt_task *wanted,
+				       const struct wait_filter *filter);
 /* node_queue_take_wanted - a task that @filter wants, or NULL; goes through all */
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
 					 const struct wait_filter *filter);

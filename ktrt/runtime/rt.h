@@ -268,6 +268,9 @@ struct worker {
 	pid_t tid; /* A */
 	struct umt *umt; /* watches it, or NULL; A */
 	pthread_t thread; /* who makes it; read when it is to be joined */
+	/* Attached, on a core: what it waits for and has left to workers, or NULL.  It may
+	 * be gone; A */
+	const struct ktrt_task *left;
 
 	struct ktrt_task records[RECORD_TASKS]; /* of the pool like others */
 };
@@ -385,7 +388,9 @@ struct runtime {
 	uint32_t ending;
 	/* Nothing was begun for some time, though ready; C, A */
 	uint32_t stalls;
-	uint32_t in_vain; /* of these, the last that nobody could end; C, A */
+	/* Of these, the last after all had searched in vain; C, A */
+	uint32_t searched;
+	uint32_t in_vain; /* and the last that nobody could end; C, A */
 	uint64_t events; /* external ones that are outstanding; A */
 	uint32_t
 		idle_hint; /* where the last search for an idle core ended; A */
@@ -906,6 +911,9 @@ static inline void visit_left(struct visit *visit)
  * they are brief.  Return: there may be more, and no worker comes for them. */
 bool visit_help(struct worker *w, struct ktrt_task *above,
 		const struct ktrt_group *group);
+
+/* The thread may not do a task that it found: it is left to workers. */
+void visit_leave(struct worker *w, struct ktrt_task *task);
 
 /* ---- leader.c ---- */
 

@@ -29,6 +29,8 @@
 
 /* Yields in a row, after which a task insists. */
 #define YIELDS_IN_VAIN 16
+/* So long an attached thread sleeps that found a task which only workers may do. */
+#define LEFT_SLEEP_NS 1000000
 
 /* Has the task yielded so often, with nothing done here in between? */
 static bool count_yield(struct worker *w)
@@ -53,6 +55,8 @@ static bool do_one_here(struct worker *w, bool insists)
 
 	if (!task && insists)
 		task = search_open(w);
+	if (!task)
+		at_poke(&w->left, NULL);
 	task = visit_accept(w, task);
 	if (!task)
 		return false;
@@ -62,6 +66,20 @@ static bool do_one_here(struct worker *w, bool insists)
 	yields.tasks = at_peek(&w->counts.tasks);
 	w->yields = yields;
 	return true;
+}
+
+/*
+ * An attached thread found a task that only workers may do.  As long as it does not sleep
+ * the leader takes it for one that works, and has no worker that waits do that task.
+ */
+static void sleep_if_left(struct worker *w)
+{
+	uint32_t *signal = &w->current->wake;
+
+	if (likely(!at_peek(&w->left)))
+		return;
+	at_poke(signal, (uint32_t)SIGNAL_NONE);
+	park_until(w, signal, LEFT_SLEEP_NS);
 }
 
 int ktrt_yield(void)
@@ -78,7 +96,8 @@ int ktrt_yield(void)
 	if (!core_overloaded(w->core) && !sched_work_visible())
 		return 0;
 	insists = count_yield(w) && sched_work_visible();
-	if (!park_yield(w, insists) && !do_one_here(w, insists) && insists)
-		park_yield(w, false);
+	if (!park_yield(w, insists) && !do_one_here(w, insists) && insists &&
+	    !park_yield(w, false))
+		sleep_if_left(w);
 	return 0;
 }

@@ -129,12 +129,24 @@ bool visit_end(struct visit *visit)
 	visit->w = NULL;
 	/* Outside of calls the thread does none at once. */
 	at_store(&w->deque.plenty, 0);
+	at_store(&w->left, NULL);
 	worker_monitor(w, false);
 	park_arrive_not(core, w);
 	at_store(&core->visitor, NULL);
 	comes = leave_to_worker(w, core);
 	pthread_setcancelstate(visit->cancel_state, NULL);
 	return comes;
+}
+
+/* It has searched, so the leader need not wait for that.  As soon as the task is queued
+ * it may be gone. */
+void visit_leave(struct worker *w, struct ktrt_task *task)
+{
+	if (w->core) {
+		at_store(&w->left, task);
+		search_is_due(w);
+	}
+	task_ready(w, task);
 }
 
 /* ---- helping ---- */

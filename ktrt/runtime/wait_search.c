@@ -10,8 +10,14 @@
  * the workers that wait for children, the one with the deepest nesting always finds
  * one.  So they cannot all wait for ever.
  *
+ * An attached thread that helps is one of them while it is in the middle of a task.  But
+ * it runs only what is brief, so it may be the one with the deepest nesting and run
+ * nothing.  When all have searched in vain once, one of the workers runs what such a
+ * thread waits for and has left to them, before anything else that none of them waits
+ * for.
+ *
  * A group's tasks may depend on tasks that no waiting worker may run.  So may an external
- * event.  If all workers have searched in vain twice, or for a second if events are
+ * event.  If all have searched in vain twice, or for a second if events are
  * outstanding, each runs any task at all, whatever its priority.  Otherwise nothing would
  * ever move.
  *
@@ -148,6 +154,33 @@ bool search_is_due(struct worker *w)
 	return true;
 }
 
+static struct ktrt_task *take_this(const struct ktrt_task *wanted,
+				   const struct wait_filter *filter)
+{
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < rt.nr_nodes; i++)
+		task = node_queue_take_this(&rt.node_queues[i], wanted, filter);
+	return task;
+}
+
+/* What an attached thread waits for, now that the workers' queues are empty. */
+static struct ktrt_task *take_left_task(struct worker *w)
+{
+	const struct wait_filter any = { w->current, NULL, w->current, true };
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < rt.nr_slots; i++) {
+		struct worker *other = at_load(&rt.workers[i]);
+		const struct ktrt_task *left =
+			other ? at_load(&other->left) : NULL;
+
+		if (left)
+			task = take_this(left, &any);
+	}
+	return task;
+}
+
 /*
  * Any task, now that the workers' queues are empty.  One whose children would wait is
  * taken only if there was no other at the stall before, either, and nothing has moved
@@ -187,7 +220,12 @@ struct ktrt_task *search_wanted(struct worker *w,
 	task = due ? empty_queues(w, filter) : search_own(w, filter);
 	if (!task)
 		task = search_nodes(filter);
-	if (!task && due && at_load(&rt.in_vain) == w->stalls)
+	/* An attached thread would leave it to workers. */
+	if (task || !due || w->outer)
+		return task;
+	if (at_load(&rt.searched) == w->stalls)
+		task = take_left_task(w);
+	if (!task && at_load(&rt.in_vain) == w->stalls)
 		task = take_open_task(w);
 	return task;
 }

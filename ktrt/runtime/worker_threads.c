@@ -101,6 +101,7 @@ struct worker *worker_new(unsigned cache)
 	w->fast = NULL;
 	w->at_once = NULL;
 	w->waited = 0;
+	at_poke(&w->left, NULL);
 	at_poke(&w->stalls, at_load(&rt.stalls));
 	w->grants = 0;
 	w->yields.by = NULL;

@@ -64,9 +64,9 @@
  *   ready waits until a worker is free.
  *   A worker that waits by a call of this header is not lost meanwhile: it does
  *   what it waits for, wherever that is queued, so children and groups need no
- *   thread more.  Where all workers wait so and none finds anything, what they
- *   wait for depends on tasks of others: after some 60 ms, or a second if there
- *   are external events, they do any task.
+ *   thread more.  Where all workers wait so and none finds anything, they do after
+ *   some 40 ms what attached threads wait for and may not do, and after some 60 ms,
+ *   or a second if there are external events, any task.
  *   A worker that blocks otherwise (a pipe, a lock) is lost for so long.  If
  *   that is for a task that has no thread, both wait for ever: max_threads must
  *   be more than can block at once.  ktrt_info.stalls tells of it.

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * An attached thread that helps does only tasks whose functions are known to be brief.  One
+ * of these may wait for a task that is not.  If all threads that there may be wait, one of
+ * them does that task, whatever else is queued, also if this ends what it waits for itself.
+ */
+#include "support/runs.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "runtime/func_kinds.h"
+
+#define OTHERS 20
+
+/* How the attached thread's task waits. */
+enum { RUN, WAIT, GROUP_WAIT, WAIT_FOR, UNDEFERRED, YIELD };
+
+static pthread_t attached;
+static unsigned way, begun, helps, left_done, helped, others_done;
+static struct ktrt_group *awaited;
+static struct ktrt_graph *graph;
+static char data, inner;
+
+/* ---- what is left to the worker ---- */
+
+static int do_left(void *arg)
+{
+	ktest_check(!pthread_equal(pthread_self(), attached));
+	set(left_done, 1);
+	return 0;
+}
+
+static const ktrt_func left = do_left, own = ktrt_dispatch;
+
+/* Functions that are called so never count as brief. */
+static int spawn_left(unsigned mode, struct ktrt_group *group)
+{
+	const struct ktrt_dep dep = { &inner, 0, mode };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.arg_bytes = sizeof(left);
+	attr.group = group;
+	attr.deps = &dep;
+	attr.nr_deps = mode != 0;
+	return ktrt_spawn_attr(own, (void *)&left, &attr);
+}
+
+/* ---- the attached thread's task ---- */
+
+static int do_nothing(void *arg)
+{
+	return 0;
+}
+
+static void wait_for_group(void)
+{
+	struct ktrt_group *group;
+
+	ktest_check(!ktrt_group_new(&group));
+	ktest_check(!spawn_left(0, group));
+	ktest_check(!ktrt_group_wait(group));
+	ktrt_group_free(group);
+}
+
+static void wait_for_data(void)
+{
+	const struct ktrt_dep dep = { &inner, 0, KTRT_IN };
+
+	ktest_check(!spawn_left(KTRT_OUT, NULL));
+	ktest_check(!ktrt_wait_for(&dep, 1));
+}
+
+static void spawn_undeferred(void)
+{
+	const struct ktrt_dep dep = { &inner, 0, KTRT_IN };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.flags = KTRT_UNDEFERRED;
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	ktest_check(!spawn_left(KTRT_OUT, NULL));
+	ktest_check(!ktrt_spawn_attr(do_nothing, NULL, &attr));
+}
+
+static void wait_somehow(void)
+{
+	switch (way) {
+	case RUN:
+		ktest_check(!ktrt_graph_run(graph));
+		break;
+	case WAIT:
+		ktest_check(!spawn_left(0, NULL));
+		ktest_check(!ktrt_wait());
+		break;
+	case GROUP_WAIT:
+		wait_for_group();
+		break;
+	case WAIT_FOR:
+		wait_for_data();
+		break;
+	case UNDEFERRED:
+		spawn_undeferred();
+		break;
+	case YIELD:
+		ktest_check(!spawn_left(0, NULL));
+		while (!get(left_done))
+			ktest_check(!ktrt_yield());
+		break;
+	}
+}
+
+/* Brief, but for the one time. */
+static int help(void *arg)
+{
+	if (!arg)
+		return 0;
+	ktest_check(pthread_equal(pthread_self(), attached));
+	set(helps, 1);
+	wait_somehow();
+	ktest_check(get(left_done));
+	set(helped, 1);
+	return 0;
+}
+
+/* ---- the worker's tasks ---- */
+
+/* For what comes after that task. */
+static int wait_for_awaited(void *arg)
+{
+	set(begun, 1);
+	while (!get(helps))
+		nap_us(200);
+	return ktrt_group_wait(awaited);
+}
+
+/* They wait for it, too, but the runtime does not know. */
+static int await_help(void *arg)
+{
+	while (!get(helped))
+		nap_us(200);
+	more(others_done);
+	return 0;
+}
+
+static const ktrt_func other = await_help;
+
+/* ---- tests ---- */
+
+/* For as long as its own CPU is not the runtime's it does not help. */
+static void stay_on_a_core(void)
+{
+	cpu_set_t cpus;
+	int cpu;
+
+	ktest_check(ktrt_cpus(&cpu, 1) >= 1);
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	ktest_check(!sched_setaffinity(0, sizeof(cpus), &cpus));
+}
+
+static void let_help_be_known(void)
+{
+	for (int i = 0; i < 10000 && !func_is_brief(help); i++) {
+		for (int j = 0; j < 20; j++)
+			ktest_check(!ktrt_spawn(help, NULL));
+		(void)holds_soon(!sched_work_visible());
+		ktest_check(!ktrt_wait());
+	}
+	ktest_check(func_is_brief(help));
+}
+
+static void spawn_using(ktrt_func func, void *arg, unsigned mode,
+			struct ktrt_group *group)
+{
+	const struct ktrt_dep dep = { &data, 0, mode };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	attr.group = group;
+	ktest_check(!ktrt_spawn_attr(func, arg, &attr));
+}
+
+static void start(unsigned flags)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = options.max_threads = 1;
+	options.flags = flags;
+	attached = pthread_self();
+	ktest_check(!ktrt_start(&options));
+	stay_on_a_core();
+	let_help_be_known();
+	ktest_check(!ktrt_group_new(&awaited));
+	ktest_check(!ktrt_graph_new(&graph));
+	ktest_check(ktrt_graph_add(graph, do_left, NULL, NULL) == 0);
+}
+
+static void stop(void)
+{
+	ktrt_graph_free(graph);
+	ktrt_group_free(awaited);
+	ktest_check(!ktrt_stop());
+}
+
+/* The only worker waits for what comes after the attached thread's task. */
+static int have_both_wait(void *arg)
+{
+	start((unsigned)(uintptr_t)arg);
+	ktest_check(!ktrt_spawn(wait_for_awaited, NULL));
+	ktest_check(holds_soon(get(begun)));
+	for (int i = 0; i < OTHERS; i++)
+		ktest_check(!ktrt_spawn_copy(own, &other, sizeof(other)));
+	spawn_using(help, &data, KTRT_OUT, NULL);
+	spawn_using(do_nothing, NULL, KTRT_IN, awaited);
+	ktest_check(!ktrt_wait());
+	ktest_check(get(helped) && get(others_done) == OTHERS);
+	stop();
+	return 0;
+}
+
+static void try_way(unsigned wanted)
+{
+	const unsigned flags[] = { KTRT_NO_UMT, KTRT_UMT_FIRST };
+
+	way = wanted;
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(flags); i++)
+		assert_int_equal(ktest_in_child(have_both_wait,
+						(void *)(uintptr_t)flags[i]),
+				 0);
+}
+
+static void nodes_are_done(void **state)
+{
+	try_way(RUN);
+}
+
+static void children_are_done(void **state)
+{
+	try_way(WAIT);
+}
+
+static void groups_are_done(void **state)
+{
+	try_way(GROUP_WAIT);
+}
+
+static void data_is_ready(void **state)
+{
+	try_way(WAIT_FOR);
+}
+
+static void undeferred_tasks_begin(void **state)
+{
+	try_way(UNDEFERRED);
+}
+
+static void yields_have_it_done(void **state)
+{
+	try_way(YIELD);
+}
+
+KTEST_MAIN(KTEST(nodes_are_done), KTEST(children_are_done),
+	   KTEST(groups_are_done), KTEST(data_is_ready),
+	   KTEST(undeferred_tasks_begin), KTEST(yields_have_it_done))
