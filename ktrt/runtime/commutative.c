@@ -6,7 +6,8 @@
  * over, it takes a turn at each of its data, in the order of the epochs' addresses.  If
  * another task has the turn, it waits there, and continues with the next datum when that
  * task is complete.  So no task that has a turn waits for one at a lower address, and
- * there is no cycle.  A task that has all its turns is queued like any ready task.
+ * there is no cycle.  A task that has all its turns is queued like any ready task.  An
+ * undeferred task takes its turns when its maker has nothing else to do (task_wait.c).
  *
  * Owns the lists of tasks that wait.  Does not own epochs (dependences.c).
  *

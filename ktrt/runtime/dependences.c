@@ -370,7 +370,7 @@ static int add_many(struct worker *w, struct domain *domain,
 	if (waits)
 		*ready = at_sub(&task->pending, most - waits) == most - waits;
 	if (unlikely(ranks & 1u << RANK_COMMUTES) && *ready)
-		*ready = turns_take(task);
+		*ready = turns_settle(task);
 	return 0;
 }
 

@@ -228,6 +228,14 @@ static inline bool turns_missing(const struct ktrt_task *task)
 	return (task->flags & (TASK_TURNS | TASK_HAS_TURNS)) == TASK_TURNS;
 }
 
+/* All dependences are met: is it ready?  false: it has to wait for a turn.  Who makes an
+ * undeferred task takes its turns. */
+static inline bool turns_settle(struct ktrt_task *task)
+{
+	return likely(!turns_missing(task)) || task->flags & TASK_UNDEFERRED ||
+	       turns_take(task);
+}
+
 /* ---- reduction.c ---- */
 
 /* 0, -EINVAL, -E2BIG. */

@@ -146,7 +146,7 @@ void proxy_work_finish(struct worker *w, struct proxy_work *work)
 		handle_record(w, task);
 	proxy_work = NULL;
 	while ((task = take_first(&work->tasks)))
-		if (!turns_missing(task) || turns_take(task))
+		if (turns_settle(task))
 			task_ready(w, task);
 }
 

@@ -329,8 +329,8 @@ static int add_plans(struct worker *w, struct ktrt_task *task,
 	enter_plans(w, domain, plans, nr, &fresh);
 	deps_free_fresh(w, fresh);
 	*ready = settle_all(w, task, plans, nr);
-	if (*ready && turns_missing(task))
-		*ready = turns_take(task);
+	if (*ready)
+		*ready = turns_settle(task);
 	return 0;
 }
 

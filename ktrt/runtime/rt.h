@@ -179,6 +179,9 @@ struct wait_filter {
 	 * nothing any more; wait_search.c. */
 	const struct ktrt_task *self;
 	bool any; /* every task, below @above or not; ->self as ever */
+	/* Also of what is below @self only what waits for nothing beside it: the worker may
+	 * be given a turn at any moment, and keep it. */
+	bool turns;
 };
 
 /* A late signal may meet a group that is free, so @wake must not be where a
@@ -538,8 +541,9 @@ void error_keep(int *error, int code);
  * for it, too. */
 void task_help(struct worker *w, struct ktrt_task *task,
 	       const struct ktrt_task *above);
-/* Sleep until a task that the caller made with TASK_UNDEFERRED may be done. */
-void task_await_met(struct worker *w, struct ktrt_task *task);
+/* Sleep until a task that the caller made with TASK_UNDEFERRED may be done.  @ready: it
+ * lacks only its turns. */
+void task_await_met(struct worker *w, struct ktrt_task *task, bool ready);
 /* Children of it that are not complete; by its own thread. */
 int32_t task_outstanding(const struct ktrt_task *task);
 /* Wait for them, helping; the first code. */

@@ -108,7 +108,7 @@ static void queue_failed(struct worker *w, struct ktrt_task *task)
  * Its maker waits for that, and does it.  As soon as it may the task may be gone, so
  * that the signal may meet another one: who waits looks again.
  *
- * Return: false: the maker has left.
+ * Return: false: the maker has left, and it is a task like others.
  */
 static bool __attribute__((noinline, cold))
 tell_maker(struct worker *w, struct ktrt_task *task)
@@ -118,7 +118,7 @@ tell_maker(struct worker *w, struct ktrt_task *task)
 		return true;
 	}
 	if (at_or(&task->flags, TASK_MET) & TASK_LEFT)
-		return false;
+		return turns_missing(task) && !turns_take(task);
 	signal_give(&task->wake);
 	return true;
 }
@@ -585,8 +585,8 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 		return error;
 	}
 	if (unlikely(undeferred)) {
-		if (!ready)
-			task_await_met(w, task);
+		if (!ready || turns_missing(task))
+			task_await_met(w, task, ready);
 		do_undeferred(w, task);
 		return 0;
 	}

@@ -41,7 +41,7 @@ static void take_ready(struct worker *w, struct ready *ready,
 			   !(task->flags &
 			     (TASK_NODE_QUEUE | TASK_TURNS | TASK_UNDEFERRED))))
 			*next = task;
-		else if (likely(!turns_missing(task)) || turns_take(task))
+		else if (turns_settle(task))
 			task_ready(w, task);
 	}
 }

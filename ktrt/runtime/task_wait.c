@@ -163,15 +163,16 @@ static void awaiting_left(struct awaiting *awaiting)
 
 /* Other children may wait for what the caller does later, so it does none of them
  * unless no thread is left. */
-void task_await_met(struct worker *w, struct ktrt_task *task)
+static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 {
-	struct awaiting awaiting
-		__attribute__((cleanup(awaiting_left))) = { w, task };
-
 	while (!is_met(task)) {
-		const struct wait_filter filter = filter_for(w->current, NULL);
+		struct wait_filter filter = filter_for(w->current, NULL);
 		struct ktrt_task *other = NULL;
 
+		if (turns) {
+			filter.self = w->current;
+			filter.turns = true;
+		}
 		if (!wake_below(w) && spin_until_met(task))
 			break;
 		if (w->core)
@@ -180,6 +181,26 @@ void task_await_met(struct worker *w, struct ktrt_task *task)
 			task_help(w, other, NULL);
 		else
 			sleep_until_met(w, task);
+	}
+}
+
+/*
+ * What the caller does on its stack meanwhile may wait for a task that needs one of the
+ * turns.  So it asks for them only when that is done, and from then on does nothing that
+ * could wait so.
+ */
+void task_await_met(struct worker *w, struct ktrt_task *task, bool ready)
+{
+	struct awaiting awaiting
+		__attribute__((cleanup(awaiting_left))) = { w, task };
+
+	if (!ready)
+		await_met(w, task, false);
+	if (unlikely(turns_missing(task))) {
+		/* Nobody else has it until it asks. */
+		at_poke(&task->flags, task->flags & (uint16_t)~TASK_MET);
+		if (!turns_take(task))
+			await_met(w, task, true);
 	}
 	awaiting.task = NULL;
 }

@@ -25,6 +25,10 @@
  * So it waits for tasks beside it.  Its worker does these, too, but none that would wait
  * itself: what such a task waits for may be on this stack.
  *
+ * The maker of an undeferred task that commutes waits until it is its turn.  It may be given
+ * that at any moment, and keeps it until it is done with what it does meanwhile.  So it
+ * does nothing that waits for tasks beside it: those may need the turn.
+ *
  * Behaves badly where many tasks are queued of which most name data weakly: each search
  * goes through a whole family under the lock of its queue, and through the ancestors of
  * those tasks whose data is not ready.
@@ -37,7 +41,7 @@
 
 struct wait_filter filter_for(struct ktrt_task *task, struct ktrt_group *group)
 {
-	struct wait_filter filter = { task, group, NULL, false };
+	struct wait_filter filter = { task, group, NULL, false, false };
 
 	while (unlikely(proxies_closed(filter.above)) && filter.above->parent) {
 		filter.above = at_peek(&filter.above->parent);
@@ -46,16 +50,32 @@ struct wait_filter filter_for(struct ktrt_task *task, struct ktrt_group *group)
 	return filter;
 }
 
+/* What is closed waits for tasks beside it, and, if its parent is, for those beside that. */
 bool filter_refuses(const struct wait_filter *filter,
 		    const struct ktrt_task *task)
 {
-	if (likely(!filter->self) || !proxies_closed(task))
+	const struct ktrt_task *self = filter->self;
+	bool closed = true;
+
+	if (likely(!self) || !proxies_closed(task))
 		return false;
-	for (; task && task->nesting >= filter->self->nesting;
-	     task = task->parent)
-		if (task == filter->self)
-			return false;
+	for (; task && task->nesting >= self->nesting; task = task->parent) {
+		if (task == self)
+			return filter->turns && closed;
+		closed = closed && proxies_closed(task);
+	}
 	return true;
+}
+
+/* Every task but those that would wait for tasks beside them.  @filter: what the worker
+ * waits for, or NULL. */
+static struct wait_filter filter_for_any(const struct worker *w,
+					 const struct wait_filter *filter)
+{
+	const struct wait_filter any = { w->current, NULL, w->current, true,
+					 filter && filter->turns };
+
+	return any;
 }
 
 bool filter_wants_children(const struct wait_filter *filter,
@@ -165,9 +185,10 @@ static struct ktrt_task *take_this(const struct ktrt_task *wanted,
 }
 
 /* What an attached thread waits for, now that the workers' queues are empty. */
-static struct ktrt_task *take_left_task(struct worker *w)
+static struct ktrt_task *take_left_task(struct worker *w,
+					const struct wait_filter *filter)
 {
-	const struct wait_filter any = { w->current, NULL, w->current, true };
+	const struct wait_filter any = filter_for_any(w, filter);
 	struct ktrt_task *task = NULL;
 
 	for (unsigned i = 0; !task && i < rt.nr_slots; i++) {
@@ -186,9 +207,10 @@ static struct ktrt_task *take_left_task(struct worker *w)
  * taken only if there was no other at the stall before, either, and nothing has moved
  * since: what it waits for may be on this stack, and another worker may bring that.
  */
-static struct ktrt_task *take_open_task(struct worker *w)
+static struct ktrt_task *take_open_task(struct worker *w,
+					const struct wait_filter *filter)
 {
-	struct wait_filter any = { w->current, NULL, w->current, true };
+	struct wait_filter any = filter_for_any(w, filter);
 	struct ktrt_task *task = search_nodes(&any);
 	bool again = w->no_open == w->stalls - 1;
 
@@ -201,7 +223,7 @@ static struct ktrt_task *take_open_task(struct worker *w)
 
 struct ktrt_task *search_open(struct worker *w)
 {
-	struct wait_filter any = { w->current, NULL, w->current, true };
+	const struct wait_filter any = filter_for_any(w, NULL);
 	struct ktrt_task *task = sched_urgent(w) ? search_nodes(&any) : NULL;
 
 	if (!task)
@@ -224,9 +246,9 @@ struct ktrt_task *search_wanted(struct worker *w,
 	if (task || !due || w->outer)
 		return task;
 	if (at_load(&rt.searched) == w->stalls)
-		task = take_left_task(w);
+		task = take_left_task(w, filter);
 	if (!task && at_load(&rt.in_vain) == w->stalls)
-		task = take_open_task(w);
+		task = take_open_task(w, filter);
 	return task;
 }
 
