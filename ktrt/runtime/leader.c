@@ -350,15 +350,20 @@ static void wait_for_events(int timeout_ms)
 		poll(NULL, 0, SLOW_TICK_MS);
 }
 
-/* Is it time to poll all cores? */
+/*
+ * Is it time to poll all cores?  If not, somebody woke the leader shortly after the last
+ * poll.  What it knows from there is old, so it may not sleep for long by that.
+ */
 static bool is_time(struct watch *watch, uint64_t now)
 {
 	uint64_t next_ns;
 
-	if (now >= watch->due_ns)
+	if (now >= watch->due_ns) {
 		sample_cores();
-	else if (now - watch->polled_ns < TICK_MS * 1000000 / 2)
+	} else if (now - watch->polled_ns < TICK_MS * 1000000 / 2) {
+		watch->busy_ns = now;
 		return false;
+	}
 	watch->polled_ns = now;
 	watch->work = sched_work_visible() || somebody_suspended();
 	if (watch->work || idle_cores() < rt.nr_cores) {
