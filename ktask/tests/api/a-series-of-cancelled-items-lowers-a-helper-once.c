@@ -7,41 +7,17 @@
  * The helper's clock stands still, so that it spins until it shall be late, and the
  * helper is held while it lowers itself.  So nobody needs a CPU in time.
  */
-#include "support/work.h"
+#include "support/one_helper.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
-
-#include "user/pool/user_pool.h"
-#include "syscalls.h"
 
 #define NR_ITEMS 16
 
-static _Atomic pid_t caller;
-static struct kt_cpus cpus;
-static _Atomic uint64_t helper_clock_ns;
-static _Atomic bool helper_is_late; /* each time that it reads its clock */
-static _Atomic unsigned nr_taken, nr_lowered;
+static _Atomic unsigned nr_lowered;
 static _Atomic bool hold_helper, is_held;
 
-/* These stand before those of the C library. */
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-	uint64_t now_ns;
-
-	if (clock != CLOCK_MONOTONIC || !caller || gettid() == caller)
-		return (int)syscalls_pass(SYS_clock_gettime,
-					  (long[6]){ clock, (long)ts });
-	if (helper_is_late)
-		helper_clock_ns += 1000000000;
-	now_ns = helper_clock_ns;
-	ts->tv_sec = (time_t)(now_ns / 1000000000);
-	ts->tv_nsec = (long)(now_ns % 1000000000);
-	return 0;
-}
-
-/* By a helper that is SCHED_IDLE already. */
+/* Stands before that of the C library.  Called by a helper that is SCHED_IDLE already. */
 int setpriority(__priority_which_t which, id_t who, int nice)
 {
 	if (nice == 19) {
@@ -54,50 +30,13 @@ int setpriority(__priority_which_t which, id_t who, int nice)
 	return (int)syscall(SYS_setpriority, which, who, nice);
 }
 
-static bool take_item(struct pool_item *item)
-{
-	nr_taken++;
-	return true;
-}
-
-static struct pool_item new_item(void)
-{
-	return (struct pool_item){ .work = take_item,
-				   .cpus = &cpus,
-				   .level = KT_PLACEMENT_ANY,
-				   .now_ns = kt_now_ns() };
-}
-
-static bool hangs(uint64_t since_ns)
-{
-	nap_us(100);
-	return ktest_now_ns() - since_ns > HANG_NS;
-}
-
-static void submit_item(struct pool_item *item)
-{
-	uint64_t since_ns = ktest_now_ns();
-
-	/* The helper may be between two phases. */
-	while (!pool_submit(item, -1))
-		assert_false(hangs(since_ns));
-}
-
-static void await_done(const struct pool_item *item)
-{
-	uint64_t since_ns = ktest_now_ns();
-
-	while (pool_item_state(item) != POOL_ITEM_DONE)
-		assert_false(hangs(since_ns));
-}
-
 /* Return: false if the helper did not lower itself, but has done the item. */
 static bool await_lowering(const struct pool_item *item)
 {
 	uint64_t since_ns = ktest_now_ns();
 
 	while (!is_held && pool_item_state(item) != POOL_ITEM_DONE)
-		assert_false(hangs(since_ns));
+		nap_or_fail(since_ns);
 	return is_held;
 }
 
@@ -107,7 +46,7 @@ static void release_helper(void)
 
 	hold_helper = false;
 	while (is_held)
-		assert_false(hangs(since_ns));
+		nap_or_fail(since_ns);
 }
 
 /* The helper's clock says whether it still spins at @now_ns. */
@@ -143,22 +82,11 @@ static void fall_asleep(pid_t tid)
 
 	helper_is_late = true;
 	while (!is_asleep(tid))
-		assert_false(hangs(since_ns));
+		nap_or_fail(since_ns);
 	helper_is_late = false;
 }
 
-/* One helper, whatever the machine. */
-static void enter_pool(void)
-{
-	need_sure_helper();
-	setenv("KTASK_CAP_PERCENT", "1", 1);
-	assert_true(cpus_get_affinity(&cpus));
-	helper_clock_ns = ktest_now_ns();
-	caller = gettid();
-	pool_enter(1, &cpus);
-}
-
-static void once(void **state)
+static void a_series_lowers_it_once(void **state)
 {
 	pid_t tid = 0;
 
@@ -178,7 +106,7 @@ static void once(void **state)
 	pool_leave();
 }
 
-static void not_if_it_gets_no_cpu(void **state)
+static void without_a_cpu_it_is_raised(void **state)
 {
 	struct pool_item item;
 	pid_t tid;
@@ -196,4 +124,4 @@ static void not_if_it_gets_no_cpu(void **state)
 	pool_leave();
 }
 
-KTEST_MAIN(KTEST(once), KTEST(not_if_it_gets_no_cpu))
+KTEST_MAIN(KTEST(a_series_lowers_it_once), KTEST(without_a_cpu_it_is_raised))

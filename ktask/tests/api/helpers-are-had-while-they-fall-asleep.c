@@ -8,16 +8,11 @@
  * the caller in those between its claim of the helper and the wake.  The helper's
  * clock stands still until it shall be late.  So nobody needs a CPU in time.
  */
-#include "support/work.h"
+#include "support/one_helper.h"
 
 #include <linux/futex.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <sys/syscall.h>
-
-#include "user/pool/user_pool.h"
-#include "syscalls.h"
 
 /* On the helper's way to sleep, in this order. */
 enum helper_stop {
@@ -44,18 +39,9 @@ static const char *const helper_names[] = { "checks", "raises", "raised",
 static const char *const caller_names[] = { "claimed", "wakes", "submitted",
 					    "cancelled", "cancelled late" };
 
-static pid_t caller;
 static _Atomic int helper_armed = NOWHERE, caller_armed = NR_CALLER_STOPS;
 static sem_t helper_is_here, helper_may_run;
-static _Atomic uint64_t helper_clock_ns;
-static _Atomic bool helper_is_late; /* each look at its clock takes a second */
 static _Atomic unsigned helper_calls; /* that were seen, stops left */
-static _Atomic unsigned nr_taken;
-
-static bool is_helper(void)
-{
-	return caller && gettid() != caller;
-}
 
 /* ---- the helper ---- */
 
@@ -73,20 +59,9 @@ static void stop_helper(enum helper_stop where)
 	helper_calls++;
 }
 
-int clock_gettime(clockid_t clock, struct timespec *ts)
+static void stop_in_clock_read(void)
 {
-	uint64_t now_ns;
-
-	if (clock != CLOCK_MONOTONIC || !is_helper())
-		return (int)syscalls_pass(SYS_clock_gettime,
-					  (long[6]){ clock, (long)ts });
 	stop_helper(CHECKS);
-	if (helper_is_late)
-		helper_clock_ns += 1000000000;
-	now_ns = helper_clock_ns;
-	ts->tv_sec = (time_t)(now_ns / 1000000000);
-	ts->tv_nsec = (long)(now_ns % 1000000000);
-	return 0;
 }
 
 static bool is_wait(long number, const long args[6])
@@ -156,42 +131,14 @@ static bool stop_in_call(long number, const long args[6], long *result)
 	return false;
 }
 
-static bool take_item(struct pool_item *item)
-{
-	nr_taken++;
-	return true;
-}
-
-static struct kt_cpus cpus;
-
-static struct pool_item new_item(void)
-{
-	return (struct pool_item){ .work = take_item,
-				   .cpus = &cpus,
-				   .level = KT_PLACEMENT_ANY,
-				   .now_ns = kt_now_ns() };
-}
-
-static bool becomes(const struct pool_item *item, enum pool_item_state state)
-{
-	uint64_t end_ns = ktest_now_ns() + HANG_NS;
-
-	while (pool_item_state(item) != state && ktest_now_ns() < end_ns)
-		nap_us(100);
-	return pool_item_state(item) == state;
-}
-
 /* The helper is not lent a priority, which would change what it is. */
 static void submit_plainly(void)
 {
-	uint64_t end_ns = ktest_now_ns() + HANG_NS;
 	struct pool_item item = new_item();
 
 	nr_taken = 0;
-	/* It may be between two phases. */
-	while (!pool_submit(&item, -1) && ktest_now_ns() < end_ns)
-		nap_us(100);
-	assert_true(becomes(&item, POOL_ITEM_DONE));
+	submit_item(&item);
+	await_done(&item);
 	assert_int_equal(nr_taken, 1);
 }
 
@@ -243,29 +190,19 @@ static void play(enum helper_stop helper, enum caller_stop call)
 	if (atomic_exchange(&caller_armed, NR_CALLER_STOPS) != NR_CALLER_STOPS)
 		let_helper_run();
 	if (!cancelled) {
-		assert_true(becomes(&item, POOL_ITEM_DONE));
+		await_done(&item);
 		assert_int_equal(nr_taken, 1);
 	}
 	helper_is_late = false;
 	submit_plainly();
 }
 
-/* One helper, whatever the machine. */
-static void enter_pool(void)
-{
-	setenv("KTASK_CAP_PERCENT", "1", 1);
-	assert_false(sem_init(&helper_is_here, 0, 0));
-	assert_false(sem_init(&helper_may_run, 0, 0));
-	assert_true(cpus_get_affinity(&cpus));
-	helper_clock_ns = ktest_now_ns();
-	caller = gettid();
-	syscalls_answer = stop_in_call;
-	pool_enter(1, &cpus);
-}
-
 static void in_any_order(void **state)
 {
-	need_sure_helper();
+	assert_false(sem_init(&helper_is_here, 0, 0));
+	assert_false(sem_init(&helper_may_run, 0, 0));
+	before_clock_read = stop_in_clock_read;
+	syscalls_answer = stop_in_call;
 	enter_pool();
 	for (int helper = 0; helper < NR_HELPER_STOPS; helper++) {
 		for (int call = 0; call < NR_CALLER_STOPS; call++) {
