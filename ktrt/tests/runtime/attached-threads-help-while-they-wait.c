@@ -21,7 +21,7 @@ static int ends[2]; /* of a pipe */
 static unsigned long done, wanted, here;
 static pthread_t attached;
 
-static int block(void *arg)
+static int block_until_written(void *arg)
 {
 	char byte;
 
@@ -29,7 +29,7 @@ static int block(void *arg)
 }
 
 /* The last one lets the worker go on. */
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	if (pthread_equal(pthread_self(), attached))
 		more(here);
@@ -41,7 +41,7 @@ static int count(void *arg)
 
 static int count_below(void *arg)
 {
-	if (ktrt_spawn(count, NULL))
+	if (ktrt_spawn(count_task, NULL))
 		return -ENOMEM;
 	return ktrt_wait();
 }
@@ -88,6 +88,14 @@ static void start(unsigned flags, unsigned max_threads)
 	set(here, 0);
 }
 
+/* The attached thread may do tasks itself whose functions are known to be brief. */
+static void start_with_known(unsigned flags, unsigned max_threads)
+{
+	start(flags, max_threads);
+	let_be_known(count_task);
+	let_be_known(count_below);
+}
+
 static void stop(void)
 {
 	assert_int_equal(ktrt_stop(), 0);
@@ -112,15 +120,17 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static void block_the_worker(void)
+/* @nr_wanted: tasks that the attached thread shall do meanwhile */
+static void block_the_worker(unsigned long nr_wanted)
 {
 	set(is_over, 0);
 	set(was_late, 0);
 	set(done, 0);
 	set(here, 0);
-	assert_int_equal(ktrt_spawn(block, NULL), 0);
+	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
 	assert_true(holds_soon(!sched_work_visible()));
 	assert_int_equal(pthread_create(&watchdog, NULL, watch, NULL), 0);
+	set(wanted, nr_wanted);
 }
 
 static void wait_in_time(void)
@@ -137,11 +147,10 @@ static void wait_in_time(void)
 static void do_all_without_worker(unsigned flags)
 {
 	start(flags, 1);
-	let_be_known(count);
-	block_the_worker();
-	set(wanted, MANY);
+	let_be_known(count_task);
+	block_the_worker(MANY);
 	for (unsigned long i = 0; i < MANY; i++)
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	wait_in_time();
 	stop();
 }
@@ -158,14 +167,11 @@ static void children_and_priorities_are_reached(void **state)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
-	start(KTRT_NO_UMT, 1);
-	let_be_known(count);
-	let_be_known(count_below);
-	block_the_worker();
-	set(wanted, 3 * MANY);
+	start_with_known(KTRT_NO_UMT, 1);
+	block_the_worker(3 * MANY);
 	for (unsigned long i = 0; i < MANY; i++) {
 		attr.priority = (int)(i % 7) - 3;
-		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 		assert_int_equal(ktrt_spawn_attr(count_below, NULL, &attr), 0);
 		assert_int_equal(ktrt_spawn(count_below, NULL), 0);
 	}
@@ -178,17 +184,14 @@ static void groups_are_waited_for_alike(void **state)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
-	start(KTRT_NO_UMT, 1);
-	let_be_known(count);
-	let_be_known(count_below);
-	block_the_worker();
-	set(wanted, 3 * MANY);
+	start_with_known(KTRT_NO_UMT, 1);
+	block_the_worker(3 * MANY);
 	assert_int_equal(ktrt_group_new(&attr.group), 0);
 	for (unsigned long i = 0; i < MANY; i++) {
 		attr.priority = (int)(i % 7) - 3;
-		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 		attr.priority = 0;
-		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 		assert_int_equal(ktrt_spawn_attr(count_below, NULL, &attr), 0);
 	}
 	assert_int_equal(ktrt_group_wait(attr.group), 0);
@@ -266,8 +269,8 @@ static int lose_a_thread(void *arg)
 
 	start(KTRT_NO_UMT, 1);
 	let_be_known(leave_sometimes);
-	let_be_known(count);
-	assert_int_equal(ktrt_spawn(block, NULL), 0);
+	let_be_known(count_task);
+	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
 	assert_true(holds_soon(!sched_work_visible()));
 	ktest_check(!pthread_create(&thread, NULL, attach_and_end, &result));
 	ktest_check(!pthread_join(thread, &result));
@@ -275,7 +278,7 @@ static int lose_a_thread(void *arg)
 	ktest_check(write(ends[1], "x", 1) == 1);
 	set(done, 0);
 	for (unsigned long i = 0; i < MANY; i++)
-		ktest_check(!ktrt_spawn(count, NULL));
+		ktest_check(!ktrt_spawn(count_task, NULL));
 	ktest_check(!ktrt_wait());
 	ktest_check(get(done) == MANY);
 	/* One of the runtime's cores is free again for whoever makes tasks there. */
@@ -358,9 +361,7 @@ static void threads_are_the_programs(void **state)
 	pthread_t thread;
 	void *result;
 
-	start(0, 0);
-	let_be_known(count);
-	let_be_known(count_below);
+	start_with_known(0, 0);
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	set(done, 0);
 	set(here, 0);
@@ -371,7 +372,7 @@ static void threads_are_the_programs(void **state)
 	assert_int_equal(get(here), 1);
 	assert_int_equal(get(done), MANY);
 	for (unsigned long i = 0; i < MANY; i++)
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
