@@ -1,47 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See sim_host.h.  Between two points (sim_point()) nobody else runs, so what is
- * atomic on a real host needs nothing here.
+ * The simulated host: its clocks, and the operations of engine/host.h.  See sim_host.h;
+ * helpers are in sim_helpers.c, jobs in sim_jobs.c.  Between two points (sim_point())
+ * nobody else runs, so what is atomic on a real host needs nothing here.
  *
  * Locking: none; kt_store() is there for the schedules, to have a point at which others run.
  */
-/* length: all operations of one host, and the rules that it checks */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/sim_host.h"
+#include "sim/sim_parts.h"
 #include "sim/sim_rules.h"
 #include "sim/sim_shares.h"
 
 /* As in user/: a caller spins so long for the end of a chunk before it lends its
- * priority, and a helper that cannot begin sleeps so long. */
+ * priority. */
 #define WAIT_SPIN_NS 20000
-#define NAP_NS 250000
 /* A job that began alone finds out so often whether it may have helpers. */
 #define ALONE_NS 5000000
-/* About what it costs to submit an item, and to wake a thread. */
+/* About what it costs to submit an item. */
 #define SUBMIT_NS 1500
-#define WAKE_NS 3000
-/* The parent of a fork holds its permits so long at most. */
-#define PARENT_NS 1000000
 
 static struct {
-	unsigned permits, used;
 	uint32_t moves;
 	uint64_t skew_ns;
 	int64_t jump_ns;
 } sim_host;
-
-/* The stack of jobs whose chunk each thread is in. */
-static struct context {
-	struct sim_thread *thread;
-	struct sim_job *job;
-	struct kt_item *item; /* NULL: the caller */
-	uint64_t known_ns; /* the thread reads the clock later than this */
-} job_contexts[4096];
-static unsigned nr_contexts;
 
 bool sim_traced;
 
@@ -97,21 +83,9 @@ void kt_iter_unlock(kt_iter_lock_t *lock)
 void sim_host_reset(unsigned permits)
 {
 	memset(&sim_host, 0, sizeof(sim_host));
-	sim_host.permits = permits;
+	helpers_reset(permits);
 	shares_reset(permits);
-	nr_contexts = 0;
-}
-
-void sim_host_permits(unsigned permits)
-{
-	sim_trace("permits: %u", permits);
-	sim_host.permits = permits;
-	shares_set_permits(permits);
-}
-
-unsigned sim_host_permits_used(void)
-{
-	return sim_host.used;
+	jobs_reset();
 }
 
 void sim_host_clocks(uint64_t skew_ns)
@@ -130,240 +104,14 @@ void sim_host_moved(void)
 	sim_host.moves++;
 }
 
-/* ---- which job a thread is in ---- */
-
-static struct context *current_context(void)
-{
-	for (unsigned i = nr_contexts; i--;)
-		if (job_contexts[i].thread == sim_self())
-			return &job_contexts[i];
-	return NULL;
-}
-
-static struct sim_job *current_job(void)
-{
-	const struct context *context = current_context();
-
-	return context ? context->job : NULL;
-}
-
-bool sim_has_permit(void)
-{
-	const struct context *context = current_context();
-
-	return context && context->item && context->item->permitted;
-}
-
 bool sim_clocks_differ(void)
 {
 	return sim_host.skew_ns || sim_host.jump_ns;
 }
 
-void sim_chunk_begins(void)
+uint32_t host_moves(void)
 {
-	const struct context *context = current_context();
-	uint64_t deadline_ns = context->job->deadline_ns;
-
-	if (!context->item && !context->job->ctx.caller.chunks)
-		rules_caller_begins(context->job);
-	if (deadline_ns && context->known_ns >= deadline_ns &&
-	    !sim_clocks_differ())
-		sim_fail("a chunk begins %llu ns after the deadline",
-			 (unsigned long long)(context->known_ns - deadline_ns));
-}
-
-void sim_chunk_ends(bool done)
-{
-	struct context *context = current_context();
-
-	context->known_ns = kt_now_ns();
-	if (done && context->item)
-		context->item->host.worked = true;
-	else if (done)
-		context->job->caller_worked = true;
-}
-
-static void enter_job(struct sim_job *job, struct kt_item *item)
-{
-	if (nr_contexts == sizeof(job_contexts) / sizeof(*job_contexts))
-		abort();
-	job_contexts[nr_contexts++] =
-		(struct context){ sim_self(), job, item, kt_now_ns() };
-}
-
-static void leave_job(void)
-{
-	unsigned i = nr_contexts;
-
-	while (job_contexts[--i].thread != sim_self())
-		;
-	memmove(&job_contexts[i], &job_contexts[i + 1],
-		(nr_contexts-- - i - 1) * sizeof(*job_contexts));
-}
-
-/* ---- helpers ---- */
-
-static bool take_permit(struct sim_process *process)
-{
-	if (sim_host.used >= sim_host.permits)
-		return false;
-	sim_host.used++;
-	process->shared++;
-	return true;
-}
-
-static void put_permit(struct kt_item *item)
-{
-	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
-
-	if (!item->host.shared)
-		return;
-	item->host.shared = false;
-	sim_host.used--;
-	process->shared--;
-}
-
-/* Return: false if it could not begin. */
-static bool run_item(struct sim_helper *helper)
-{
-	struct kt_item *item = helper->item;
-	struct sim_job *job = (struct sim_job *)item->ctx;
-	struct sim_process *process = helper->process;
-	bool permitted = item->permitted;
-	bool child;
-
-	if (permitted && !take_permit(process))
-		return false;
-	item->host.shared = permitted;
-	sim_trace("begins item %u", item->index);
-	child = process->child;
-	enter_job(job, item);
-	kt_item_work(item);
-	leave_job();
-	sim_trace("leaves item %u", item->index);
-	/* A chunk forked: the permits are the parent's. */
-	if (child != process->child)
-		return true;
-	put_permit(item);
-	kt_item_release(item);
-	return true;
-}
-
-static void leave_item(struct sim_helper *helper, enum kt_item_state state)
-{
-	sim_point();
-	helper->state = state;
-	if (state == KT_ITEM_DONE)
-		helper->item = NULL;
-	if (helper->waiter)
-		sim_wake(helper->waiter);
-	sim_set_weight(sim_self(), SIM_WEIGHT_IDLE);
-}
-
-static void helper_main(void *arg)
-{
-	struct sim_helper *helper = arg;
-	bool child = helper->process->child;
-
-	for (;;) {
-		bool begun;
-
-		sim_point();
-		if (helper->state != KT_ITEM_QUEUED) {
-			sim_block(SIM_NEVER);
-			continue;
-		}
-		helper->state = KT_ITEM_RUNNING;
-		/* From here on the engine sees that it runs, and it may get no
-		 * CPU. */
-		helper->item->host.begun_ns = kt_now_ns();
-		sim_spend(sim_random(2 * WAKE_NS));
-		begun = run_item(helper);
-		if (child != helper->process->child)
-			return;
-		helper->declined = !begun;
-		if (begun) {
-			leave_item(helper, KT_ITEM_DONE);
-			continue;
-		}
-		leave_item(helper, KT_ITEM_QUEUED);
-		sim_block(NAP_NS);
-	}
-}
-
-static void start_helper(struct sim_helper *helper)
-{
-	struct sim_process *process = helper->process;
-	char name[24];
-
-	snprintf(name, sizeof(name), "helper %u",
-		 (unsigned)(helper - process->helpers) + 1);
-	helper->state = KT_ITEM_DONE;
-	helper->item = NULL;
-	helper->waiter = NULL;
-	helper->thread = sim_spawn(name, helper_main, helper, SIM_WEIGHT_IDLE,
-				   &process->cpus, true);
-}
-
-static void make_helper(struct sim_process *process)
-{
-	struct sim_helper *helper = &process->helpers[process->nr_helpers++];
-
-	memset(helper, 0, sizeof(*helper));
-	helper->process = process;
-	helper->never = sim_random(100) < process->never_percent;
-	start_helper(helper);
-}
-
-void sim_process_init(struct sim_process *process, unsigned nr_helpers)
-{
-	const struct sim_machine *m = sim_machine();
-
-	process->nr_helpers = 0;
-	process->child = false;
-	process->shared = 0;
-	process->parents = 0;
-	process->machine = (struct kt_cap){ .limit = nr_helpers };
-	memset(&process->cpus, 0, sizeof(process->cpus));
-	for (unsigned i = 0; i < m->nr_cpus; i++)
-		sim_put_in(&process->cpus, i);
-	for (unsigned i = 0; i < m->nr_nodes; i++)
-		process->nodes[i] = (struct kt_cap){
-			.limit = (m->nr_cpus + m->nr_nodes - 1) / m->nr_nodes,
-		};
-	while (process->nr_helpers < nr_helpers)
-		make_helper(process);
-}
-
-static void end_parent(void *arg)
-{
-	struct sim_process *process = arg;
-
-	sim_host.used -= process->parents;
-	process->parents = 0;
-}
-
-/* The child is that of a fork only once; what a former parent held is over. */
-void sim_process_fork(struct sim_process *process)
-{
-	sim_trace("forks: this is the child");
-	sim_stop_daemon();
-	process->child = true;
-	process->parents = process->shared;
-	process->shared = 0;
-	sim_at(sim_now() + sim_random(PARENT_NS), end_parent, process);
-	for (unsigned i = 0; i < process->nr_helpers; i++) {
-		struct sim_helper *helper = &process->helpers[i];
-
-		if (helper->thread != sim_self())
-			sim_kill(helper->thread);
-		start_helper(helper);
-	}
-	process->machine.used = 0;
-	for (unsigned i = 0; i < SIM_NODES_MAX; i++)
-		process->nodes[i].used = 0;
-	for (struct sim_job *job = current_job(); job; job = job->outer)
-		kt_context_orphan(&job->ctx);
+	return sim_host.moves;
 }
 
 /* ---- the host operations ---- */
@@ -583,7 +331,7 @@ static void permit_yield(struct kt_item *item)
 	rules_yields(item);
 	if (host->shared && cpu_ns == host->seen_cpu_ns) {
 		sim_trace("yields the permit of item %u", item->index);
-		put_permit(item);
+		helpers_put_permit(item);
 		host->yielded = true;
 		((struct sim_job *)item->ctx)->nr_yielded++;
 	}
@@ -592,23 +340,12 @@ static void permit_yield(struct kt_item *item)
 
 /* ---- limits, nodes, clocks ---- */
 
-/* Items hold what another job left: the engine must reset them. */
-static void make_items(struct sim_job *job, unsigned nr)
-{
-	job->ctx.helpers.nr = KT_MIN(job->max_items, nr);
-	memset(job->items, job->max_threads % 2 ? 0xa5 : 0,
-	       job->ctx.helpers.nr * sizeof(*job->items));
-	for (unsigned i = 0; i < job->ctx.helpers.nr; i++) {
-		job->items[i].host = (struct kt_host_item){ .node = -1 };
-	}
-}
-
 static void grow_job(struct sim_job *job)
 {
 	struct kt_context *ctx = &job->ctx;
 
 	job->alone = false;
-	make_items(job, kt_context_grow(ctx, job->max_threads) - 1);
+	jobs_make_items(job, kt_context_grow(ctx, job->max_threads) - 1);
 	ctx->wanted = ctx->tune.threads;
 	job->grown = ctx->helpers.nr;
 	if (job->grown)
@@ -710,83 +447,3 @@ const struct kt_host_ops kt_host = {
 	.current_node = current_node,
 	.notify = notify_stage,
 };
-
-/* ---- jobs ---- */
-
-void sim_job_begin(struct sim_job *job, unsigned max_threads,
-		   uint64_t timeout_ns)
-{
-	struct kt_context *ctx = &job->ctx;
-
-	job->outer = ctx->detached ? NULL : current_job();
-	job->entry = -1;
-	job->adjusted = 0;
-	job->nr_yielded = 0;
-	job->nr_starved = 0;
-	job->caller_worked = false;
-	job->max_threads = max_threads;
-	job->grown = false;
-	job->alone =
-		!ctx->detached && max_threads > 1 && shares_overload_begins();
-	ctx->may_grow = job->alone;
-	max_threads = kt_context_size(ctx, job->alone ? 1 : max_threads,
-				      job->outer ? &job->outer->ctx : NULL,
-				      timeout_ns);
-	job->deadline_ns = timeout_ns ? ctx->start_ns + timeout_ns : 0;
-	rules_begin(job);
-	ctx->caller.tick = rules_tick_caller;
-	ctx->helpers.items = job->items;
-	ctx->cpus_generation = sim_host.moves;
-	make_items(job, max_threads - 1);
-	kt_context_begin(ctx);
-	rules_settled(job);
-}
-
-void sim_job_resubmit(struct sim_job *job)
-{
-	kt_context_resubmit(&job->ctx, kt_now_ns());
-	rules_settled(job);
-}
-
-int sim_job_finish(struct sim_job *job)
-{
-	int error;
-
-	enter_job(job, NULL);
-	kt_context_work(&job->ctx);
-	leave_job();
-	error = kt_context_end(&job->ctx);
-	sim_trace("job ends with %d, %u threads", error, job->ctx.threads);
-	return error;
-}
-
-int sim_job_run(struct sim_job *job, unsigned max_threads, uint64_t timeout_ns)
-{
-	sim_job_begin(job, max_threads, timeout_ns);
-	return sim_job_finish(job);
-}
-
-void sim_job_check_over(const struct sim_job *job)
-{
-	const struct sim_process *process = job->process;
-	const struct kt_helpers *others = job->ctx.compensating;
-
-	if (!job->outer && job->ctx.own_budget.used)
-		sim_fail("a budget of which %u are still taken",
-			 job->ctx.own_budget.used);
-	if (job->ctx.orphan)
-		return;
-	for (unsigned i = 0; i < process->nr_helpers; i++)
-		if (process->helpers[i].item &&
-		    process->helpers[i].item->ctx == &job->ctx)
-			sim_fail("%s still has an item of a job that is over",
-				 sim_name(process->helpers[i].thread));
-	for (unsigned i = 0; others && i < others->nr_used; i++)
-		if (others->items[i].submitted)
-			sim_fail("compensating item %u is lost", i);
-	for (unsigned i = 0; i < job->ctx.helpers.nr_used; i++)
-		if (job->items[i].submitted || job->items[i].host.permits)
-			sim_fail("item %u is lost: submitted %u, permits %u", i,
-				 job->items[i].submitted,
-				 job->items[i].host.permits);
-}
