@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* length: one scheduler, whose functions share one state */
 /*
- * The scheduler of the simulated machine: see sched.h.
- *
- * Behaves badly as a model of caches and memory: CPUs are equally fast and do
- * not slow one another.
+ * The scheduler of the simulated machine: threads, time and the run; see sched.h.
+ * run_queues.c chooses the thread that each CPU runs.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,61 +10,8 @@
 
 #include "sim/events.h"
 #include "sim/fiber.h"
+#include "sim/run_queues.h"
 #include "sim/sched.h"
-
-/* A thread preempts another of less than 1 / CLASS_PART of its weight. */
-#define CLASS_PART 8
-#define THREADS_MAX 4096
-
-enum thread_state { DEAD, READY, RUNNING, BLOCKED };
-
-struct sim_thread {
-	enum thread_state state;
-	char name[24];
-	struct fiber *fiber;
-	void (*func)(void *arg);
-	void *arg;
-	unsigned weight;
-	struct sim_cpus cpus;
-	bool daemon;
-	bool woken; /* since it blocked last */
-	bool timed_out;
-	unsigned cpu; /* runs on it, or waits for it, or last did */
-	uint64_t vruntime;
-	uint64_t left_ns; /* of sim_spend(), still to run */
-	uint64_t since_ns; /* RUNNING: its CPU time is accounted up to here */
-	uint64_t cpu_ns;
-	uint32_t timer; /* the current timeout; events of others are stale */
-	struct sim_thread *next; /* READY: of its CPU's queue */
-};
-
-struct cpu {
-	bool online;
-	struct sim_thread *current;
-	struct sim_thread *queue;
-	unsigned nr_queued;
-	uint64_t slice_end_ns;
-	uint64_t vruntime; /* the least that threads on it had; never less */
-};
-
-static struct {
-	struct sim_machine machine;
-	uint64_t now_ns;
-	uint64_t random;
-	uint64_t nr_points;
-	struct cpu cpus[SIM_CPUS_MAX];
-	/* The earliest event of any CPU: leaves are CPUs, a node has the least
-	 * of both below it. */
-	uint64_t tree[2 * SIM_CPUS_MAX];
-	unsigned tree_size;
-	struct sim_thread *threads[THREADS_MAX];
-	unsigned nr_threads, nr_alive; /* alive: no daemons */
-	unsigned nr_ready;
-	struct sim_thread *self; /* whose fiber runs */
-	struct fiber *scheduler;
-	bool failed;
-	char why[512];
-} sim_state;
 
 uint64_t sim_random(uint64_t bound)
 {
@@ -83,50 +27,6 @@ void sim_at(uint64_t ns, void (*func)(void *arg), void *arg)
 	events_push(&event);
 }
 
-/* ---- the earliest event of the CPUs ---- */
-
-static void set_cpu_event(unsigned cpu, uint64_t ns)
-{
-	unsigned i = sim_state.tree_size + cpu;
-
-	sim_state.tree[i] = ns;
-	for (i /= 2; i; i /= 2) {
-		uint64_t left = sim_state.tree[2 * i],
-			 right = sim_state.tree[2 * i + 1];
-
-		sim_state.tree[i] = left < right ? left : right;
-	}
-}
-
-static uint64_t cpu_event_ns(const struct cpu *cpu)
-{
-	const struct sim_thread *current = cpu->current;
-	uint64_t ns;
-
-	if (!current)
-		return SIM_NEVER;
-	ns = current->since_ns + current->left_ns;
-	if (cpu->queue && cpu->slice_end_ns < ns)
-		ns = cpu->slice_end_ns;
-	return ns > sim_state.now_ns ? ns : sim_state.now_ns;
-}
-
-static void renew_event(unsigned index)
-{
-	set_cpu_event(index, cpu_event_ns(&sim_state.cpus[index]));
-}
-
-/* The CPU whose event is first. */
-static unsigned first_cpu(void)
-{
-	unsigned i = 1;
-
-	while (i < sim_state.tree_size)
-		i = sim_state.tree[2 * i] == sim_state.tree[i] ? 2 * i
-							       : 2 * i + 1;
-	return i - sim_state.tree_size;
-}
-
 static uint64_t next_event_ns(void)
 {
 	uint64_t event_ns = events_next_ns();
@@ -134,246 +34,7 @@ static uint64_t next_event_ns(void)
 	return event_ns < sim_state.tree[1] ? event_ns : sim_state.tree[1];
 }
 
-/* ---- who runs where ---- */
-
-static void raise_vruntime(struct cpu *cpu)
-{
-	uint64_t least = cpu->current->vruntime;
-
-	for (const struct sim_thread *t = cpu->queue; t; t = t->next)
-		if (t->vruntime < least)
-			least = t->vruntime;
-	if (least > cpu->vruntime)
-		cpu->vruntime = least;
-}
-
-/* Account the CPU time of the thread on @cpu up to now. */
-static void account_current(struct cpu *cpu)
-{
-	struct sim_thread *thread = cpu->current;
-	uint64_t ns;
-
-	if (!thread)
-		return;
-	ns = sim_state.now_ns - thread->since_ns;
-	thread->since_ns = sim_state.now_ns;
-	thread->left_ns -= ns < thread->left_ns ? ns : thread->left_ns;
-	thread->cpu_ns += ns;
-	thread->vruntime += ns * SIM_WEIGHT_NORMAL / thread->weight;
-	raise_vruntime(cpu);
-}
-
-static void enqueue_thread(unsigned index, struct sim_thread *thread)
-{
-	struct cpu *cpu = &sim_state.cpus[index];
-
-	thread->state = READY;
-	thread->cpu = index;
-	thread->next = cpu->queue;
-	cpu->queue = thread;
-	cpu->nr_queued++;
-	sim_state.nr_ready++;
-}
-
-static void dequeue_thread(struct sim_thread *thread)
-{
-	struct cpu *cpu = &sim_state.cpus[thread->cpu];
-	struct sim_thread **link = &cpu->queue;
-
-	while (*link != thread)
-		link = &(*link)->next;
-	*link = thread->next;
-	cpu->nr_queued--;
-	sim_state.nr_ready--;
-}
-
-static void set_current(unsigned index, struct sim_thread *thread)
-{
-	struct cpu *cpu = &sim_state.cpus[index];
-
-	thread->state = RUNNING;
-	thread->cpu = index;
-	thread->since_ns = sim_state.now_ns;
-	cpu->current = thread;
-	cpu->slice_end_ns = sim_state.now_ns + sim_state.machine.slice_ns;
-	renew_event(index);
-}
-
-static bool may_run(const struct sim_thread *thread, unsigned cpu)
-{
-	return sim_state.cpus[cpu].online && sim_in(&thread->cpus, cpu);
-}
-
-static bool outranks_thread(const struct sim_thread *a,
-			    const struct sim_thread *b)
-{
-	return a->weight / CLASS_PART > b->weight;
-}
-
-static unsigned load_of(const struct cpu *cpu)
-{
-	unsigned load = cpu->current ? cpu->current->weight : 0;
-
-	for (const struct sim_thread *t = cpu->queue; t; t = t->next)
-		load += t->weight;
-	return load;
-}
-
-/* Return: the CPU with the least load, of equal ones the one that it had last;
- * -1 if it may run on none. */
-static int choose_cpu(const struct sim_thread *thread)
-{
-	unsigned nr = sim_state.machine.nr_cpus, start = thread->cpu;
-	unsigned best = UINT32_MAX;
-	int found = -1;
-
-	for (unsigned i = 0; i < nr && best; i++) {
-		unsigned cpu = (start + i) % nr;
-		unsigned load;
-
-		if (!may_run(thread, cpu))
-			continue;
-		load = load_of(&sim_state.cpus[cpu]);
-		if (load >= best)
-			continue;
-		best = load;
-		found = (int)cpu;
-	}
-	return found;
-}
-
-/*
- * A thread keeps its lead or lag when it moves to another CPU.  A thread that was blocked
- * has used no CPU meanwhile; its lag is limited to a slice.
- */
-static void move_vruntime(struct sim_thread *thread, const struct cpu *cpu)
-{
-	const struct cpu *old = &sim_state.cpus[thread->cpu];
-	uint64_t least = cpu->vruntime > sim_state.machine.slice_ns
-				 ? cpu->vruntime - sim_state.machine.slice_ns
-				 : 0;
-
-	if (old != cpu)
-		thread->vruntime += cpu->vruntime - old->vruntime;
-	/* The difference may be below 0. */
-	if (thread->vruntime < least || thread->vruntime > 1ull << 62)
-		thread->vruntime = least;
-}
-
-static void place_thread(struct sim_thread *thread)
-{
-	int index = choose_cpu(thread);
-	struct cpu *cpu;
-
-	/* A mask without a CPU is widened, as the kernel does it. */
-	if (index < 0) {
-		memset(&thread->cpus, 0xff, sizeof(thread->cpus));
-		index = choose_cpu(thread);
-	}
-	cpu = &sim_state.cpus[index];
-	account_current(cpu);
-	move_vruntime(thread, cpu);
-	if (!cpu->current) {
-		set_current((unsigned)index, thread);
-		return;
-	}
-	if (!outranks_thread(thread, cpu->current)) {
-		enqueue_thread((unsigned)index, thread);
-		if (cpu->nr_queued == 1)
-			cpu->slice_end_ns =
-				sim_state.now_ns + sim_state.machine.slice_ns;
-		renew_event((unsigned)index);
-		return;
-	}
-	enqueue_thread((unsigned)index, cpu->current);
-	set_current((unsigned)index, thread);
-}
-
-/* A thread that waits elsewhere and may run on @index. */
-static struct sim_thread *steal_thread(unsigned index)
-{
-	struct sim_thread *best = NULL;
-
-	for (unsigned i = 1;
-	     sim_state.nr_ready && i < sim_state.machine.nr_cpus; i++) {
-		const struct cpu *cpu =
-			&sim_state
-				 .cpus[(index + i) % sim_state.machine.nr_cpus];
-
-		for (struct sim_thread *t = cpu->queue; t; t = t->next)
-			if (may_run(t, index) &&
-			    (!best || t->weight > best->weight))
-				best = t;
-	}
-	return best;
-}
-
-static struct sim_thread *least_served(const struct cpu *cpu)
-{
-	struct sim_thread *best = cpu->queue;
-
-	for (struct sim_thread *t = best; t; t = t->next)
-		if (t->vruntime < best->vruntime)
-			best = t;
-	return best;
-}
-
-/* No thread runs on CPU @index: let the next one run. */
-static void fill_cpu(unsigned index)
-{
-	struct cpu *cpu = &sim_state.cpus[index];
-	struct sim_thread *next = least_served(cpu);
-
-	cpu->current = NULL;
-	if (!next && cpu->online)
-		next = steal_thread(index);
-	if (!next) {
-		set_cpu_event(index, SIM_NEVER);
-		return;
-	}
-	dequeue_thread(next);
-	set_current(index, next);
-}
-
-/* The slice of the thread on CPU @index is over. */
-static void end_slice(unsigned index)
-{
-	struct cpu *cpu = &sim_state.cpus[index];
-	struct sim_thread *thread = cpu->current;
-	struct sim_thread *next = least_served(cpu);
-	int better;
-
-	cpu->slice_end_ns = sim_state.now_ns + sim_state.machine.slice_ns;
-	if (next->vruntime >= thread->vruntime) {
-		renew_event(index);
-		return;
-	}
-	dequeue_thread(next);
-	set_current(index, next);
-	thread->state = BLOCKED;
-	better = choose_cpu(thread);
-	if (better >= 0 && (unsigned)better != index) {
-		place_thread(thread);
-	} else {
-		enqueue_thread(index, thread);
-		renew_event(index);
-	}
-}
-
 /* ---- threads ---- */
-
-static void leave_cpu(struct sim_thread *thread)
-{
-	unsigned index = thread->cpu;
-
-	if (thread->state == READY) {
-		dequeue_thread(thread);
-		renew_event(index);
-	} else if (thread->state == RUNNING) {
-		account_current(&sim_state.cpus[index]);
-		fill_cpu(index);
-	}
-}
 
 static void to_scheduler(struct sim_thread *thread)
 {
@@ -382,7 +43,7 @@ static void to_scheduler(struct sim_thread *thread)
 
 static void end_thread(struct sim_thread *thread)
 {
-	leave_cpu(thread);
+	queues_leave(thread);
 	thread->state = DEAD;
 	sim_state.nr_alive -= !thread->daemon;
 }
@@ -419,7 +80,7 @@ struct sim_thread *sim_spawn(const char *name, void (*func)(void *arg),
 	thread->state = BLOCKED;
 	sim_state.nr_alive += !daemon;
 	thread->cpu = (unsigned)sim_random(sim_state.machine.nr_cpus);
-	place_thread(thread);
+	queues_enter(thread);
 	return thread;
 }
 
@@ -484,9 +145,9 @@ void sim_spend(uint64_t ns)
 			return;
 		}
 	}
-	account_current(&sim_state.cpus[thread->cpu]);
+	queues_account(&sim_state.cpus[thread->cpu]);
 	thread->left_ns = ns;
-	renew_event(thread->cpu);
+	queues_renew_event(thread->cpu);
 	to_scheduler(thread);
 }
 
@@ -510,7 +171,7 @@ static void time_out(struct sim_thread *thread)
 	if (thread->state != BLOCKED)
 		return;
 	thread->timed_out = true;
-	place_thread(thread);
+	queues_enter(thread);
 }
 
 bool sim_block(uint64_t ns)
@@ -527,7 +188,7 @@ bool sim_block(uint64_t ns)
 			event.timer = thread->timer;
 			events_push(&event);
 		}
-		leave_cpu(thread);
+		queues_leave(thread);
 		thread->state = BLOCKED;
 		thread->left_ns = 0;
 		to_scheduler(thread);
@@ -546,13 +207,13 @@ void sim_wake(struct sim_thread *thread)
 	if (thread->state != BLOCKED)
 		return;
 	thread->timer++;
-	place_thread(thread);
+	queues_enter(thread);
 }
 
 void sim_set_weight(struct sim_thread *thread, unsigned weight)
 {
 	if (thread->state == RUNNING)
-		account_current(&sim_state.cpus[thread->cpu]);
+		queues_account(&sim_state.cpus[thread->cpu]);
 	thread->weight = weight;
 	if (thread->state != READY && thread->state != RUNNING)
 		return;
@@ -561,9 +222,9 @@ void sim_set_weight(struct sim_thread *thread, unsigned weight)
 		thread->vruntime = sim_state.cpus[thread->cpu].vruntime;
 	if (thread->state == RUNNING)
 		return;
-	leave_cpu(thread);
+	queues_leave(thread);
 	thread->state = BLOCKED;
-	place_thread(thread);
+	queues_enter(thread);
 }
 
 void sim_set_cpus(struct sim_thread *thread, const struct sim_cpus *cpus)
@@ -572,11 +233,11 @@ void sim_set_cpus(struct sim_thread *thread, const struct sim_cpus *cpus)
 
 	thread->cpus = *cpus;
 	if ((state != READY && state != RUNNING) ||
-	    (state == RUNNING && may_run(thread, thread->cpu)))
+	    (state == RUNNING && queues_may_run(thread, thread->cpu)))
 		return;
-	leave_cpu(thread);
+	queues_leave(thread);
 	thread->state = BLOCKED;
-	place_thread(thread);
+	queues_enter(thread);
 	/* A thread that moved itself goes on when it gets the other CPU. */
 	if (thread == sim_state.self)
 		to_scheduler(thread);
@@ -591,14 +252,14 @@ void sim_set_online(unsigned index, bool online)
 		return;
 	cpu->online = online;
 	if (online) {
-		fill_cpu(index);
+		queues_fill(index);
 		return;
 	}
 	while (cpu->current || cpu->queue) {
 		thread = cpu->current ? cpu->current : cpu->queue;
-		leave_cpu(thread);
+		queues_leave(thread);
 		thread->state = BLOCKED;
-		place_thread(thread);
+		queues_enter(thread);
 	}
 }
 
@@ -695,17 +356,17 @@ static void run_cpu(unsigned index)
 	struct cpu *cpu = &sim_state.cpus[index];
 	struct sim_thread *thread = cpu->current;
 
-	account_current(cpu);
+	queues_account(cpu);
 	if (thread->left_ns) {
 		/* Threads that waited may be on other CPUs by now. */
 		if (cpu->queue && sim_state.now_ns >= cpu->slice_end_ns)
-			end_slice(index);
+			queues_end_slice(index);
 		else
-			renew_event(index);
+			queues_renew_event(index);
 		return;
 	}
 	/* Its next event is not known yet: those of other CPUs come first. */
-	set_cpu_event(index, SIM_NEVER);
+	queues_set_event(index, SIM_NEVER);
 	sim_state.self = thread;
 	fiber_switch(sim_state.scheduler, thread->fiber);
 	sim_state.self = NULL;
@@ -727,7 +388,7 @@ const char *sim_run(void)
 		if (events_next_ns() <= sim_state.now_ns)
 			run_event();
 		else
-			run_cpu(first_cpu());
+			run_cpu(queues_first_cpu());
 	}
 	return sim_state.failed ? sim_state.why : NULL;
 }
