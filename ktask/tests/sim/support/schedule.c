@@ -1,62 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* length: all plans draw from one state, and all run in one world */
+/*
+ * Schedules of all that may happen: see schedule.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/support/schedule.h"
-#include "tests/sim/support/tracked.h"
+#include "tests/sim/support/plan.h"
 
-#define CALLERS_MAX 4
-#define PROCESSES_MAX 2
-#define HELPERS_MAX 16
 #define NESTING_MAX 2
 /* One schedule of so many has a job with a ramp. */
 #define RAMP_EVERY 50
-/* Nothing takes so long, but what never ends. */
-#define NO_END_NS 3600000000000ull
-#define HELPERS_SLEEP_NS 100000
 
-/* The library's, the module's, and one that does much in little time. */
-static const struct kt_pace all_paces[] = {
-	{ 500000, 500000, 5000000, 1000000, 1000000, 0 },
-	{ 50000, 500000, 5000000, 50000, 2000000, 5000000 },
-	{ 2000, 10000, 50000, 5000, 10000, 0 },
-};
-
-/* Apart from the machine's own numbers: what a thread draws depends on how far
- * others are. */
-static uint64_t plan_state;
-
-static uint64_t draw_below(uint64_t bound)
-{
-	uint64_t random = sim_next_random(&plan_state);
-
-	return bound ? random % bound : 0;
-}
-
-static bool draw_chance(unsigned percent)
-{
-	return draw_below(100) < percent;
-}
-
-struct caller {
-	struct sim_thread *thread;
-	struct sim_process *process;
-	unsigned nr_jobs;
-	struct tracked_plan plans[3];
-};
-
-static struct world {
-	struct sim_machine machine;
-	struct sim_process processes[PROCESSES_MAX];
-	struct sim_helper helpers[PROCESSES_MAX][HELPERS_MAX];
-	unsigned nr_processes, nr_callers;
-	struct caller callers[CALLERS_MAX];
-	struct tracked_plan nested;
-	struct schedule_stats *stats;
-	struct sim_cpus all;
-	bool forks, ramps;
-} the_world;
+static struct hog all_hogs[64];
 
 /* ---- plans ---- */
 
@@ -114,8 +69,7 @@ static void plan_job(struct tracked_plan *plan, const struct sim_machine *m)
 		draw_chance(85) ? HELPERS_MAX : (unsigned)draw_below(3);
 	plan->fixed = draw_chance(15);
 	plan->detached = draw_chance(20);
-	plan->pace =
-		&all_paces[draw_below(sizeof(all_paces) / sizeof(*all_paces))];
+	plan->pace = &all_paces[draw_below(NR_PACES)];
 }
 
 /* Long enough, of enough threads and chunks; none if it is detached, fixed or has
@@ -164,11 +118,6 @@ static void jump_clocks(void *arg)
 	the_world.stats->jumps++;
 }
 
-static void end_of_time(void *arg)
-{
-	sim_fail("no end is seen");
-}
-
 static uint64_t draw_time(void)
 {
 	return sim_now() + draw_below(draw_chance(50) ? 100000 : 2000000);
@@ -178,7 +127,7 @@ static void plan_events(const struct sim_machine *m)
 {
 	uintptr_t cpu = draw_below(m->nr_cpus);
 
-	sim_at(sim_now() + NO_END_NS, end_of_time, NULL);
+	fail_without_end();
 	if (draw_chance(20) && m->nr_cpus > 1 && cpu) {
 		uint64_t ns = draw_time();
 
@@ -194,56 +143,6 @@ static void plan_events(const struct sim_machine *m)
 		       (void *)((intptr_t)draw_below(20000000) - 10000000));
 	if (draw_chance(10))
 		sim_host_clocks(1 + draw_below(100000));
-}
-
-static struct hog {
-	uint64_t from_ns, to_ns;
-	unsigned weight;
-} all_hogs[64];
-
-static void hog_main(void *arg)
-{
-	const struct hog *hog = arg;
-
-	if (sim_now() < hog->from_ns)
-		sim_block(hog->from_ns - sim_now());
-	while (sim_now() < hog->to_ns)
-		sim_spend(500000);
-}
-
-static unsigned plan_hogs(struct hog *list, unsigned nr, unsigned percent)
-{
-	static const unsigned weights[] = { SIM_WEIGHT_IDLE, SIM_WEIGHT_NORMAL,
-					    SIM_WEIGHT_NORMAL,
-					    SIM_WEIGHT_HIGH };
-	unsigned made = 0;
-
-	for (unsigned i = 0; i < nr; i++) {
-		struct hog *hog = &list[made];
-
-		if (!draw_chance(percent))
-			continue;
-		hog->weight = weights[draw_below(4)];
-		hog->from_ns = draw_chance(50)
-				       ? 0
-				       : SIM_START_NS + draw_below(30000000);
-		hog->to_ns = draw_chance(70)
-				     ? SIM_NEVER
-				     : SIM_START_NS + draw_below(60000000);
-		made++;
-	}
-	return made;
-}
-
-static void start_hogs(const struct hog *list, unsigned nr, unsigned nr_cpus)
-{
-	for (unsigned i = 0; i < nr; i++) {
-		struct sim_cpus cpus = { 0 };
-
-		sim_put_in(&cpus, i % nr_cpus);
-		sim_spawn("hog", hog_main, (void *)&list[i], list[i].weight,
-			  &cpus, true);
-	}
 }
 
 /* ---- callers ---- */
@@ -396,10 +295,7 @@ const char *schedule_check(uint64_t seed, struct schedule_stats *stats)
 {
 	const char *why;
 
-	plan_state = seed * 2654435761u + 1;
-	tracked_free_all();
-	memset(&the_world, 0, sizeof(the_world));
-	the_world.stats = stats;
+	begin_plan(seed, stats);
 	plan_machine(&the_world.machine);
 	/* Not drawn: the other schedules stay what they were. */
 	the_world.ramps = seed % RAMP_EVERY == 0;
@@ -429,188 +325,6 @@ const char *schedule_check(uint64_t seed, struct schedule_stats *stats)
 	check_permits();
 	stats->points += sim_nr_points();
 	return sim_run();
-}
-
-/* ---- time ---- */
-
-struct timed {
-	struct tracked_plan plan;
-	struct hog hogs[24];
-	unsigned nr_hogs, nr_helpers, permits;
-};
-
-/* Two on each CPU, which never end. */
-static void overload_cpus(struct timed *timed)
-{
-	timed->nr_hogs =
-		plan_hogs(timed->hogs, 2 * the_world.machine.nr_cpus, 100);
-	for (unsigned i = 0; i < timed->nr_hogs; i++) {
-		timed->hogs[i].from_ns = 0;
-		timed->hogs[i].to_ns = SIM_NEVER;
-	}
-}
-
-static void plan_timed(struct timed *timed)
-{
-	struct sim_machine *m = &the_world.machine;
-	struct tracked_plan *plan = &timed->plan;
-
-	m->nr_cpus = 2 + (unsigned)draw_below(7);
-	m->nr_nodes = 1;
-	m->slice_ns = 100000;
-	m->point_ns = 5;
-	memset(plan, 0, sizeof(*plan));
-	plan->nr_ranges = 1;
-	plan->nodes[0] = KT_NO_NODE;
-	plan->units[0] = 1 + draw_below(1000);
-	plan->unit_ns = 1000 + draw_below(draw_chance(50) ? 20000 : 200000);
-	plan->expensive_every =
-		draw_chance(20) ? 2 + (unsigned)draw_below(40) : 0;
-	plan->min_chunk = 1 + draw_below(4);
-	plan->align = 1;
-	plan->target_ns = 1000000;
-	plan->fork_unit = UINT64_MAX;
-	plan->max_threads = m->nr_cpus;
-	plan->capacity = HELPERS_MAX;
-	plan->pace = &all_paces[0];
-	timed->nr_helpers = m->nr_cpus - 1;
-	timed->permits = KT_MAX(m->nr_cpus * 4 / 5, 1);
-	the_world.processes[0].never_percent = draw_chance(20) ? 50 : 0;
-	timed->nr_hogs = plan_hogs(timed->hogs, 2 * m->nr_cpus,
-				   (unsigned)draw_below(100));
-	if (draw_chance(12))
-		overload_cpus(timed);
-}
-
-static uint64_t timed_begin_ns;
-
-static void note_begin(struct sim_job *job)
-{
-	timed_begin_ns = sim_now();
-}
-
-/* Are there more threads than CPUs from beginning to end? */
-static bool always_overloaded(const struct timed *timed)
-{
-	unsigned nr = 1;
-
-	for (unsigned i = 0; i < timed->nr_hogs; i++)
-		nr += !timed->hogs[i].from_ns &&
-		      timed->hogs[i].to_ns == SIM_NEVER;
-	return nr > the_world.machine.nr_cpus;
-}
-
-/* Once helpers have fallen asleep. */
-static void timed_main(void *arg)
-{
-	sim_block(HELPERS_SLEEP_NS);
-	tracked_run(arg);
-}
-
-/* With other load from long before, so that CPUs have their history. */
-static const char *run_timed(const struct timed *timed, uint64_t seed,
-			     struct tracked **job, uint64_t *ns)
-{
-	struct sim_process *process = &the_world.processes[0];
-	/* On one CPU: else luck decides beside whom it runs. */
-	struct sim_cpus cpus = { { 1 } };
-	const char *why;
-
-	sim_reset(&the_world.machine, seed);
-	sim_host_reset(timed->permits);
-	sim_at(sim_now() + NO_END_NS, end_of_time, NULL);
-	start_hogs(timed->hogs, timed->nr_hogs, the_world.machine.nr_cpus);
-	process->helpers = the_world.helpers[0];
-	sim_process_init(process, timed->nr_helpers);
-	*job = tracked_alloc(sizeof(**job));
-	tracked_init(*job, &timed->plan, process, NULL, the_world.stats);
-	(*job)->job.begun = note_begin;
-	sim_spawn("caller", timed_main, *job, SIM_WEIGHT_NORMAL, &cpus, false);
-	why = sim_run();
-	*ns = sim_now() - timed_begin_ns;
-	return why;
-}
-
-/* Hog i is on CPU i % nr_cpus, and the caller on 0. */
-static uint64_t turn_ns(const struct timed *timed, unsigned cpu)
-{
-	uint64_t weight = SIM_WEIGHT_NORMAL;
-
-	for (unsigned i = cpu; i < timed->nr_hogs;
-	     i += the_world.machine.nr_cpus)
-		weight += timed->hogs[i].weight;
-	return the_world.machine.slice_ns * weight / SIM_WEIGHT_NORMAL;
-}
-
-static uint64_t longest_turn_ns(const struct timed *timed)
-{
-	uint64_t longest_ns = 0;
-
-	for (unsigned i = 0; i < the_world.machine.nr_cpus; i++)
-		longest_ns = KT_MAX(longest_ns, turn_ns(timed, i));
-	return longest_ns;
-}
-
-static void plan_timed_world(uint64_t seed, struct schedule_stats *stats,
-			     struct timed *timed)
-{
-	plan_state = seed * 2654435761u + 1;
-	tracked_free_all();
-	memset(&the_world, 0, sizeof(the_world));
-	the_world.stats = stats;
-	plan_timed(timed);
-}
-
-static const char *run_plain(struct timed *timed, uint64_t seed, uint64_t *ns)
-{
-	struct tracked *job;
-
-	timed->plan.max_threads = 1;
-	timed->nr_helpers = 0;
-	return run_timed(timed, seed, &job, ns);
-}
-
-const char *schedule_time(uint64_t seed, struct schedule_time *time)
-{
-	struct schedule_stats stats = { 0 };
-	struct timed timed;
-	struct tracked *job;
-	const char *why;
-
-	plan_timed_world(seed, &stats, &timed);
-	why = run_timed(&timed, seed, &job, &time->job_ns);
-	if (why)
-		return why;
-	time->chunk_ns = job->longest_ns;
-	time->work_ns = job->all_ns;
-	time->turn_ns = turn_ns(&timed, 0);
-	time->longest_turn_ns = longest_turn_ns(&timed);
-	time->threads = job->job.ctx.threads;
-	time->lent = job->job.ctx.lent;
-	time->cpus = the_world.machine.nr_cpus;
-	time->hogs = timed.nr_hogs;
-	time->overloaded = always_overloaded(&timed);
-	sim_trace("---- and by one thread ----");
-	return run_plain(&timed, seed, &time->plain_ns);
-}
-
-const char *schedule_plain(uint64_t seed, uint64_t work_ns, uint64_t *ns)
-{
-	struct schedule_stats stats = { 0 };
-	struct tracked_plan *plan;
-	struct timed timed;
-	uint64_t units;
-
-	plan_timed_world(seed, &stats, &timed);
-	plan = &timed.plan;
-	units = plan->units[0];
-	/* One of so many counts as ten. */
-	if (plan->expensive_every)
-		units += 9 * ((units - 1) / plan->expensive_every + 1);
-	plan->unit_ns = (work_ns + units - 1) / units;
-	sim_trace("---- and %llu ns of work by one thread ----",
-		  (unsigned long long)work_ns);
-	return run_plain(&timed, seed, ns);
 }
 
 bool schedule_each(uint64_t nr, void (*check)(uint64_t seed))
