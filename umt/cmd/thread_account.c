@@ -19,7 +19,7 @@
 #include "thread_names.h"
 #include "util/monotonic_clock.h"
 
-/* By so many threads at once, or one after another, it stays fast. */
+/* Of the hash table of threads: searches stay short up to about as many threads. */
 #define BUCKETS 65536
 
 bool is_work(int reason)
@@ -63,7 +63,7 @@ static void read_comm(struct thread *thread)
 	names_read(thread->tid, thread->comm, sizeof(thread->comm));
 }
 
-/* From the newest: a number may be given anew after its thread is gone. */
+/* The newest thread first: the kernel may give the number of an ended thread again. */
 static struct thread *find_from(const struct account *account, unsigned next,
 				uint32_t tid)
 {
@@ -83,8 +83,8 @@ static struct thread *find_thread(const struct account *account, uint32_t tid)
 }
 
 /*
- * Who executes a program takes the number of its process's first thread, whose
- * end may be told later: of those that have a number the oldest goes.
+ * A thread that executes a program takes the number of its process's first thread, whose
+ * end may be reported later.  So of several threads with the number, the oldest has ended.
  */
 static struct thread *find_oldest(const struct account *account, uint32_t tid)
 {
@@ -121,7 +121,7 @@ static int add_thread(struct account *account, const struct umt_event *event)
 	return 0;
 }
 
-/* Who ended before its name was read has that of its process. */
+/* A thread that ended before its name was read is shown by the name of its process. */
 const char *account_name(const struct account *account,
 			 const struct thread *thread)
 {
@@ -254,7 +254,7 @@ int account_event(struct account *account, const struct umt_event *event)
 	if (!is_sane(account, event))
 		return 0;
 	account->nr_events++;
-	/* Cores tell in their own order; time does not run backwards here. */
+	/* Events of different cores may come out of order; the account never goes back. */
 	pass_time(account, event->time_ns);
 	thread = event->kind == UMT_GONE ? find_oldest(account, event->tid)
 					 : find_thread(account, event->tid);

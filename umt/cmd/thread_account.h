@@ -30,16 +30,17 @@ struct thread {
 };
 
 struct core {
-	int running; /* threads of ours: 0 or 1 but for missed events */
+	int running; /* monitored threads: 0 or 1, unless events were missed */
 	uint64_t busy_ns;
-	uint64_t idle_ns; /* nobody of ours runs */
-	uint64_t idle_while_ns; /* so, while one of ours is blocked in work */
+	uint64_t idle_ns; /* no monitored thread runs */
+	uint64_t idle_while_ns; /* of that, while one is blocked in work */
 };
 
 struct account {
 	struct thread *threads;
 	unsigned nr_threads, capacity;
-	unsigned *newest; /* as older, by the last bits of numbers */
+	/* By the low bits of the thread number; values as in ->older. */
+	unsigned *newest;
 	struct core *cores;
 	int nr_cores; /* that the command may use */
 	int nr_cpus;
@@ -48,12 +49,12 @@ struct account {
 	int in_work; /* blocked, but not for want of something to do */
 	uint64_t lost_core_ns;
 	uint64_t nr_events;
-	/* Told of each stretch of time that a thread spent in a state. */
+	/* Called for each stretch of time that a thread spent in one state. */
 	void (*stretch)(void *arg, const struct thread *thread, uint64_t end);
 	void *arg;
 };
 
-/* Of zeroed memory, but for @stretch and @arg. */
+/* All of @account but ->stretch and ->arg must be zero. */
 int account_begin(struct account *account, int nr_cpus);
 void account_end(struct account *account);
 
@@ -72,7 +73,7 @@ const char *account_name(const struct account *account,
 
 const char *state_name(enum state state);
 
-/* Is that a wait that somebody else's work ends? */
+/* Does the thread wait for work of another: I/O, a lock, a page fault? */
 bool is_work(int reason);
 
 #endif /* UMT_CMD_THREAD_ACCOUNT_H */

@@ -13,7 +13,7 @@
 
 #include "thread_names.h"
 
-/* There a process has as many numbers as it is namespaces deeper. */
+/* NSpid has a number for each PID namespace from that of /proc to that of the process. */
 static bool check_own_namespace(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What threads are called: /proc says it, which may be that of another PID
- * namespace, where they have other numbers.
+ * The names of threads, from /proc.  /proc may belong to another PID namespace, in which
+ * threads have other numbers.
  */
 #ifndef UMT_CMD_THREAD_NAMES_H
 #define UMT_CMD_THREAD_NAMES_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* names_own_proc - does /proc call threads as we do? */
+/* names_own_proc - does /proc have the numbers of this process's PID namespace? */
 bool names_own_proc(void);
 
 /*
- * names_read - the name of thread @tid, which is ended by '\0'; as it was where
- * it is not to be known
+ * names_read - write the name of thread @tid to @name; leave @name as it is if there is
+ * none to read
  */
 void names_read(unsigned tid, char *name, size_t size);
 

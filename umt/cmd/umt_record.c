@@ -37,8 +37,8 @@ struct record {
 	struct watch watch;
 };
 
-/* Some can be written again, where somebody else makes room: that would look
- * whole and lack what is between. */
+/* After a failed write a later one may succeed, if somebody makes room.  The file would
+ * look complete and lack what is between. */
 static void note_error(struct record *record)
 {
 	if (!record->error && ferror(record->out))
@@ -134,7 +134,7 @@ static void print_names(struct record *record)
 	}
 }
 
-/* What has an end is whole. */
+/* A file that has this end is complete. */
 static void print_end(struct record *record)
 {
 	if (!record->error)

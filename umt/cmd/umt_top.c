@@ -95,7 +95,7 @@ static void print_cores(const struct before *before,
 	}
 }
 
-/* A thread calls itself what it likes, and the terminal would obey. */
+/* A thread chooses its name, which may hold control characters for the terminal. */
 static void print_name(const char *name, int width)
 {
 	for (; *name; name++, width--)
@@ -103,7 +103,7 @@ static void print_name(const char *name, int width)
 	printf("%*s", width > 0 ? width : 0, "");
 }
 
-/* What makes a thread worth a line: the time in which it had something to do. */
+/* Threads are shown in the order of the time in which they had something to do. */
 static uint64_t work_ns(const struct thread *thread)
 {
 	uint64_t ns = total_ns(thread);
@@ -115,8 +115,8 @@ static uint64_t work_ns(const struct thread *thread)
 	return ns;
 }
 
-/* What is shown: all that are worth more than @least, and @ties of those that
- * are worth just that. */
+/* The threads to show: all with more work than @least, and @ties of those with exactly
+ * that. */
 struct cut {
 	uint64_t least;
 	unsigned ties;
@@ -229,7 +229,8 @@ static void draw_screen(struct watch *watch)
 	print_threads(before, account);
 	if ((fflush(stdout) || ferror(stdout)) && !before->error)
 		before->error = errno ? errno : EIO;
-	/* Shown once; a program that makes threads all day would fill memory. */
+	/* Ended threads are shown once.  Else a program that keeps making threads would
+	 * fill memory. */
 	account_forget(account);
 	save_totals(before, account);
 }

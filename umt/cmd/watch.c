@@ -41,7 +41,7 @@ static int open_subscriber(struct umt **subscriber)
 
 	if (!error)
 		return 0;
-	/* It grants nobody UMT_INHERIT: why not our own? */
+	/* Do not use umtd, which refuses UMT_INHERIT: load the program here. */
 	setenv("UMT_SOCKET", "", 1);
 	umt_info(&backends);
 	return say_fail("watching threads: %s", backends.why[UMT_BPF][0]
@@ -50,8 +50,8 @@ static int open_subscriber(struct umt **subscriber)
 }
 
 /*
- * The terminal asks the command to end, not us; and a child that ends can be
- * waited for, although who started us may ignore theirs.
+ * SIGINT and SIGQUIT of the terminal are for the command, not for this process.  SIGCHLD
+ * must not be ignored, as a parent may have set it: else the child cannot be waited for.
  */
 static const struct {
 	int number;
@@ -235,7 +235,7 @@ static char state_in(const char *path)
 	return end && end[1] == ' ' ? end[2] : 'R';
 }
 
-/* What the program tells only of threads that it sees begin. */
+/* Make the events that the program sends only for threads that it sees begin. */
 static int introduce_thread(struct watch *watch, pid_t pid, int tid)
 {
 	struct umt_event event = { .tid = (uint32_t)tid,
@@ -249,7 +249,7 @@ static int introduce_thread(struct watch *watch, pid_t pid, int tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
 	state = state_in(path);
 	event.kind = UMT_BLOCK;
-	/* Why it began to wait is told from its next wait on. */
+	/* The reason of a wait that is under way is a guess. */
 	event.reason = state == 'D' ? UMT_IO : UMT_WAITING;
 	if (!error && (state == 'S' || state == 'D'))
 		error = account_event(&watch->account, &event);
@@ -287,7 +287,7 @@ static int attach_all(struct watch *watch, struct umt *subscriber, pid_t pid)
 	return error ? error : nr;
 }
 
-/* Threads that others make meanwhile are found by looking once more. */
+/* Read the list again until it has no new thread: threads may make others meanwhile. */
 static int attach_process(struct watch *watch, struct umt *subscriber,
 			  pid_t pid)
 {
@@ -300,7 +300,7 @@ static int attach_process(struct watch *watch, struct umt *subscriber,
 	return nr < 0 ? nr : all ? 0 : -ESRCH;
 }
 
-/* Also one whose parent has not asked how it ended yet. */
+/* A zombie has ended, too. */
 static bool process_ended(struct watch *watch, pid_t pid)
 {
 	struct pollfd end = { .fd = watch->pidfd, .events = POLLIN };

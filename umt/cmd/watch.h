@@ -13,7 +13,7 @@
 struct watch {
 	struct account account;
 	uint64_t lost; /* events for which there was no room */
-	int status; /* exit status for the command's own */
+	int status; /* exit status of the watched command */
 	int pidfd; /* watch_process() */
 	/* Called every @every_ms, when not 0. */
 	void (*tick)(struct watch *watch);

@@ -4,7 +4,8 @@
  * at load from the BTF of the running kernel (CO-RE).  So a build needs neither BTF nor
  * headers of any kernel.  A vmlinux.h made at build time would need a machine with BTF.
  *
- * Three underscores begin a flavour: the same structure on other kernels.
+ * A name that ends in three underscores and a suffix is a flavour (libbpf): the same
+ * structure as other kernels have it.
  */
 #ifndef UMT_KERNEL_H
 #define UMT_KERNEL_H
@@ -22,7 +23,8 @@ struct upid {
 
 struct pid {
 	unsigned int level;
-	struct upid numbers[1]; /* one for each level, the first one's first */
+	/* One for each level, that of the initial namespace first. */
+	struct upid numbers[1];
 };
 
 struct thread_info {

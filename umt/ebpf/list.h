@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which maps there are, and how many hold each.  Only umtd uses this, to learn what its
- * clients keep: BPF_MAP_GET_NEXT_ID would need CAP_SYS_ADMIN.  Part of umt.bpf.c.
+ * Lists the maps of the kernel and how many references each has.  Only umtd uses this, to
+ * learn which maps its clients still hold: BPF_MAP_GET_NEXT_ID would need CAP_SYS_ADMIN.
+ * Part of umt.bpf.c.
  */
 #ifndef UMT_LIST_H
 #define UMT_LIST_H
@@ -9,7 +10,7 @@
 #include "kernel.h"
 #include "shared.h"
 
-/* Reading the list holds each map once more while that is told of. */
+/* The iterator itself holds a reference to the map that it reports. */
 SEC("iter/bpf_map")
 int umt_maps(struct bpf_iter__bpf_map *ctx)
 {

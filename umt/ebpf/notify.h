@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How user space is told: descriptors of cores, idle cores, traces.  Part of
- * umt.bpf.c.
+ * How the program notifies user space: by descriptors of cores, by events of idle cores,
+ * by traces.  Part of umt.bpf.c.
  */
 #ifndef UMT_NOTIFY_H
 #define UMT_NOTIFY_H
@@ -9,9 +9,9 @@
 #include "tables.h"
 
 /*
- * Says once that the core's descriptor is to be looked at.  Pairs with the
- * reader, who arms before reading the counts: either it sees our count, or we
- * see that it is armed and ring again.
+ * Makes the core's descriptor readable, once for each time that it was armed.  Pairs with
+ * the reader, which arms it before reading the counts: either the reader sees our count,
+ * or we see that it is armed and ring again.
  */
 static __noinline int ring_doorbell(struct umt_core *core, __u32 subscriber,
 				    __u32 cpu)
@@ -35,7 +35,8 @@ static __always_inline void ring_if_armed(struct umt_core *core,
 		ring_doorbell(core, subscriber, cpu);
 }
 
-/* The last ready thread of a core is gone.  Told once until it was read. */
+/* The last ready thread of a core has blocked or left.  There is no second event of that
+ * core until the reader has read this one. */
 static __always_inline void tell_idle(struct umt_core *core, void *table,
 				      __u32 subscriber, __u32 cpu)
 {
@@ -54,7 +55,7 @@ static __always_inline void tell_idle(struct umt_core *core, void *table,
 	__sync_fetch_and_add(&core->lost, 1);
 }
 
-/* Events come in thousands: the reader is woken for many at once. */
+/* Events come in thousands, so the reader is not woken for each. */
 static __always_inline void trace_to(__u32 subscriber, struct umt_event *event)
 {
 	void *table = bpf_map_lookup_elem(&tables, &subscriber);
@@ -76,7 +77,7 @@ static __always_inline void trace_to(__u32 subscriber, struct umt_event *event)
 		__sync_fetch_and_add(&core->lost, 1);
 }
 
-/* What the thread is called in a PID namespace that is so deep. */
+/* The thread's number in its PID namespace of that level. */
 static __noinline __u32 number_at(struct task_struct *task, __u32 level)
 {
 	/* Not read plainly: the verifier wants one kind of memory for each load,
@@ -122,7 +123,7 @@ static __noinline void trace_all(struct umt_record *record, __u32 what,
 			trace_to(record->subscriber[i], &event);
 }
 
-/* What concerns one membership. */
+/* An event for one of the subscribers of a thread. */
 static __noinline void trace_one(struct umt_record *record, __u32 subscriber,
 				 __u32 what, __s32 detail)
 {
@@ -131,7 +132,7 @@ static __noinline void trace_one(struct umt_record *record, __u32 subscriber,
 	trace_to(subscriber, &event);
 }
 
-/* Out of the way of those that are not traced. */
+/* Callers check first whether the thread is traced, so others do not pay for it. */
 static __always_inline void trace_event(struct umt_record *record, __u8 kind,
 					__u32 cpu, __u8 reason, __s32 detail)
 {
@@ -139,7 +140,8 @@ static __always_inline void trace_event(struct umt_record *record, __u8 kind,
 }
 
 /*
- * Its number is kept: it has none any more when it goes.
+ * The record keeps the thread's number, because the thread no longer has one when it is
+ * freed.
  *
  * Behaves badly: of several that trace a thread from different PID namespaces
  * only the first has its own numbers.

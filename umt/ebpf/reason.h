@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Why a thread blocks, as far as its state and the system call that it is in show.  Part
- * of umt.bpf.c.
+ * Why a thread blocks, as far as its state and its system call tell.  Part of umt.bpf.c.
  *
  * Behaves badly: on architectures other than these two, every wait that is not for I/O is
  * "other".  32-bit programs have other numbers of system calls.

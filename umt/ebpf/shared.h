@@ -17,10 +17,10 @@
 
 #define UMT_SUBSCRIBERS 256
 
-/* What is in umt_core.reserved. */
+/* Indexes into umt_core.reserved. */
 enum umt_core_flag {
-	UMT_CORE_TOLD, /* a core-idle event is under way */
-	UMT_CORE_ARMED, /* the core's descriptor is to be rung */
+	UMT_CORE_TOLD, /* there is an unread event: the core is idle */
+	UMT_CORE_ARMED, /* make the core's descriptor readable at the next change */
 };
 
 /*
@@ -29,24 +29,23 @@ enum umt_core_flag {
  */
 struct umt_word {
 	__u32 wanted; /* U */
-	__u32 wake_bytes; /* trace: wake the reader with so much unread; U */
+	__u32 wake_bytes; /* trace: wake the reader once so much is unread; U */
 	__u32 reserved[14];
 } __attribute__((aligned(64)));
 
 /*
- * What a subscriber may do.  Only who loaded the program can write it: a
- * subscriber's own table is in the hands of a process that may be hostile
- * (umtd.8).
+ * What a subscriber may do.  Only the process that loaded the program can write it.  The
+ * subscriber's own table is writable for a process that may be hostile (umtd.8).
  */
 struct umt_grant {
-	__u64 token[2]; /* who knows it may add its threads, L */
-	__u32 tgid; /* of the process that was the first to add one; P */
+	__u64 token[2]; /* a process that knows it may add its threads; L */
+	__u32 tgid; /* the first process that added a thread; P */
 	__u32 flags; /* UMT_TRACE, UMT_INHERIT; L */
-	__u32 level; /* how deep its PID namespace is; 0: the first; P */
+	__u32 level; /* of its PID namespace; 0: the initial one; P */
 	__u32 reserved;
 };
 
-/* A map of the kernel's, anybody's. */
+/* A map in the kernel, whoever made it. */
 struct umt_map {
 	__u32 id;
 	__u32 reserved;
@@ -62,25 +61,25 @@ struct umt_record {
 	__u8 nr;
 	__u16 subscriber[UMT_MEMBERSHIPS];
 	__u16 reserved;
-	__u32 tid; /* while traced: as who traces it calls it */
+	__u32 tid; /* while traced: its number in the tracer's PID namespace */
 };
 
-/* The kernel copies all of it: no byte that nobody wrote. */
+/* The kernel copies the whole record, so it must have no padding. */
 _Static_assert(sizeof(struct umt_record) ==
 		       4 * sizeof(__u8) + 2 * sizeof(__u16) +
 			       UMT_MEMBERSHIPS * sizeof(__u16) + sizeof(__u32),
 	       "a record has no padding");
 
 /*
- * Arguments of the program that threads run to add themselves.  It uses the
- * last that there may be: a tracepoint with fewer arguments, and that is every
- * one that happens often, then refuses to have it attached, so that whoever
- * holds its descriptor can run it for itself alone.
+ * Arguments of the program that threads run to add themselves.  It uses the highest
+ * possible argument.  The kernel refuses to attach it to a tracepoint that has fewer
+ * arguments, which is every one that fires often.  So whoever has its descriptor can only
+ * run it for the calling thread.
  */
 enum umt_arg {
 	UMT_ARG_OP,
 	UMT_ARG_SUBSCRIBER,
-	UMT_ARG_PROOF, /* where the caller has the token in its memory */
+	UMT_ARG_PROOF, /* address of the token in the caller's memory */
 	UMT_ARG_TOKEN = 10, /* and 11 */
 	UMT_NR_ARGS = 12,
 };

@@ -22,7 +22,8 @@ struct {
 struct table {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* the library's are longer */
+	/* A pattern: the tables that the library makes are longer. */
+	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct umt_core));
 };
@@ -47,7 +48,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Per subscriber and core, where asked for: something to poll. */
+/* Per subscriber and core, if asked for: a ring whose descriptor can be polled. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UMT_SUBSCRIBERS);
@@ -56,7 +57,8 @@ struct {
 } doorbells SEC(".maps");
 
 /*
- * Threads whose record names the subscriber: its number must not be given anew.
+ * Threads whose record names the subscriber.  Until there is none the subscriber's number
+ * must not be given to another one.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -118,7 +120,7 @@ static __always_inline __u32 cpu_of(struct task_struct *task)
 	return BPF_CORE_READ(old, cpu);
 }
 
-/* The unmonitored pay for one load and one test. */
+/* Threads that are not monitored cost one load and one test here. */
 static __always_inline struct umt_record *record_of(struct task_struct *task)
 {
 	if (!task->bpf_storage)

@@ -156,8 +156,8 @@ static __noinline void move_thread(struct umt_record *record, __u32 cpu)
 }
 
 /*
- * The thread has the core: whatever was missed before is made up for.
- * Return: it was blocked as far as we knew.
+ * The thread runs on @cpu: correct the counts if an event was missed.
+ * Return: true if it was counted as blocked.
  */
 static __always_inline bool repair_count(struct umt_record *record, __u32 cpu)
 {
@@ -203,7 +203,7 @@ static __always_inline void drop_membership(struct umt_record *record, __u32 i)
 	record->nr--;
 }
 
-/* Forgets subscribers that are gone.  Only in the thread itself. */
+/* Drops memberships in subscribers that were closed.  Called only in the thread itself. */
 static __noinline void drop_stale(struct umt_record *record)
 {
 	__u32 i, n;
@@ -283,9 +283,9 @@ int BPF_PROG(umt_switch, bool preempt, struct task_struct *prev,
 }
 
 /*
- * Nothing of the thread is left but its record, and its last switch was before:
- * what of it was missed is made up for, or else the subscriber's number would
- * never be given anew and its core never be idle.
+ * The thread has ended and is about to be freed, so no other event of it follows.  If its
+ * last block was missed, it is uncounted here.  Otherwise its core would never become
+ * idle, and the subscriber's number would never be free again.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(umt_free, struct task_struct *task)
@@ -350,8 +350,8 @@ static __always_inline void add_membership(struct umt_record *record,
 }
 
 /*
- * The child gets the memberships that are inherited.  It is not yet known to
- * the scheduler: its first wakeup counts it.
+ * The child gets those memberships of its parent that have UMT_INHERIT.  It cannot run yet:
+ * its first wakeup counts it.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
@@ -462,8 +462,8 @@ static __always_inline int remove_thread(struct task_struct *task,
 }
 
 /*
- * It has the number of its process's first thread now, and that thread's own
- * last event may be still to come.
+ * A thread that executes a program takes the number of its process's first thread.  The
+ * last event of that thread may come later.
  */
 static __noinline int rename_thread(struct umt_record *record,
 				    struct task_struct *task, __u32 level)
@@ -480,9 +480,8 @@ static __noinline int rename_thread(struct umt_record *record,
 }
 
 /*
- * The thread becomes another program, perhaps one with more rights, which is
- * none of the subscriber's business unless it asked for whatever its threads
- * start.
+ * The thread executes another program, perhaps one with more rights.  Subscribers without
+ * UMT_INHERIT no longer monitor it.
  */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(umt_exec, struct task_struct *task)
@@ -514,9 +513,9 @@ int BPF_PROG(umt_exec, struct task_struct *task)
 }
 
 /*
- * The kernel would also run the program on another CPU, in the name of whoever
- * is there (BPF_F_TEST_RUN_ON_CPU).  So the thread must be in bpf(2) itself,
- * and have the token where it says.
+ * The kernel can also run the program on another CPU, where another thread is current
+ * (BPF_F_TEST_RUN_ON_CPU).  So the current thread must be in bpf(2) itself, and must have
+ * the token in its memory at address @proof.
  */
 static __always_inline int is_asked_by(struct task_struct *task, __u64 proof,
 				       const __u64 *token)
@@ -526,13 +525,13 @@ static __always_inline int is_asked_by(struct task_struct *task, __u64 proof,
 
 	if (call != __NR_bpf && call != -2)
 		return -EPERM;
-	/* A page may be taken away for a moment. */
+	/* The page may be unmapped for a moment. */
 	if (bpf_probe_read_user(seen, sizeof(seen), (void *)proof))
 		return -EAGAIN;
 	return seen[0] == token[0] && seen[1] == token[1] ? 0 : -EPERM;
 }
 
-/* Who does not know the token, or shares it with another, is turned away. */
+/* Refuses a process that does not know the token, or is not the first one that used it. */
 static __always_inline int may_control(struct task_struct *task,
 				       __u32 subscriber, __u64 proof,
 				       __u64 token0, __u64 token1)
@@ -553,9 +552,8 @@ static __always_inline int may_control(struct task_struct *task,
 }
 
 /*
- * Attached to nothing: a thread runs it by BPF_PROG_TEST_RUN to add or remove
- * itself.  The kernel switches preemption off for that, so the thread's own
- * events cannot come between.
+ * This program is never attached.  A thread runs it by BPF_PROG_TEST_RUN to add or remove
+ * itself.  The kernel does that with preemption off, so no event of the thread interrupts it.
  */
 SEC("raw_tp")
 int umt_control(struct bpf_raw_tracepoint_args *ctx)

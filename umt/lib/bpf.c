@@ -23,7 +23,7 @@
 #include "rights.h"
 #include "subscriber.h"
 
-/* Of which all but the first wait; half a second together. */
+/* There is a pause before each try but the first: half a second in all. */
 #define CONTROL_TRIES 600
 #define CONTROL_QUICK_TRIES 100
 #define CONTROL_NAP_US 1000
@@ -32,7 +32,7 @@ static struct source own_source = { .own = true,
 				    .connection = -1,
 				    .control_fd = -1 };
 
-/* The umtd that new subscribers are opened by; allocated; S */
+/* The umtd that opens new subscribers; allocated; S */
 static struct source *current_source;
 
 /* ---- umtd's ---- */
@@ -44,7 +44,7 @@ static void drop_source(struct source *source)
 	source_free(source);
 }
 
-/* A umtd that has ended is asked once; then whoever is there now. */
+/* If the umtd has ended, one request to it fails.  Then the umtd that runs now is asked. */
 static int open_by_umtd(struct umt *subscriber, struct program_subscriber *made,
 			int *nr, size_t ring_bytes)
 {
@@ -218,7 +218,7 @@ static int bpf_pause(struct umt *subscriber, bool on)
 	return error;
 }
 
-/* One that paused counts no more; the others may all have paused. */
+/* The subscriber no longer counts.  Perhaps all others have paused. */
 static void put_source(struct source *source)
 {
 	subscriber_assert_locked();
@@ -237,7 +237,7 @@ static void put_source(struct source *source)
 	program_unload();
 }
 
-/* Who may not load the program had better know of the other way. */
+/* Tell a process that may not load the program that umtd would do it. */
 static void add_umtd(int error, const char *hint, char why[WHY_MAX])
 {
 	const char *path = broker_path();

@@ -194,8 +194,8 @@ uint32_t program_link_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.id;
 }
 
-/* A program may have closed descriptors that are not its own, and have others
- * by the same numbers. */
+/* The program that uses the library may have closed these descriptors, and may have
+ * opened others with the same numbers. */
 static bool links_are_ours(void)
 {
 	int fds[PROGRAM_LINKS_MAX], nr = program_links(fds);
@@ -241,7 +241,7 @@ static int load_steps(char *why, size_t size)
 	return error ? why_not(error, "mapping", why, size) : 0;
 }
 
-/* libbpf's messages are for programs, and its switch is the process's. */
+/* libbpf would print messages.  Its setting is one for the whole process. */
 int program_load(char *why, size_t size)
 {
 	libbpf_print_fn_t before;
@@ -258,9 +258,9 @@ int program_load(char *why, size_t size)
 }
 
 /*
- * Each but umt_free, which others pay for only when a task is freed.  Without it a thread
- * that ends meanwhile would be counted for good, and its subscriber's number never given
- * anew.
+ * Detach all but umt_free, which costs other programs something only when a task is freed.
+ * Without it, a thread that ends meanwhile would count forever, and its subscriber's number
+ * would never be free again.
  */
 static void detach_all(void)
 {
@@ -336,7 +336,7 @@ void program_will_list(void)
 	lists_maps = true;
 }
 
-/* All that comes from @fd, which is closed. */
+/* Read @fd to its end and close it. */
 static ssize_t read_list(int fd, struct umt_map *maps, size_t capacity)
 {
 	size_t bytes = capacity * sizeof(*maps), at = 0;

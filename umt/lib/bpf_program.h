@@ -21,7 +21,7 @@
 
 #define PROGRAM_LINKS_MAX 8
 
-/* What a subscriber is made of; the descriptors belong to who asked. */
+/* What a subscriber consists of; the caller owns the descriptors. */
 struct program_subscriber {
 	unsigned int index;
 	uint64_t token[2];
@@ -34,13 +34,14 @@ int program_load(char *why, size_t size);
 void program_unload(void);
 bool program_loaded(void);
 
-/* program_watch - attach it to the kernel's events, as when it was loaded, or to none
- * but the end of tasks; 0 or a negative errno */
+/* program_watch - attach it to all of the kernel's events that it handles, as after it was
+ * loaded (@on), or only to the end of tasks; 0 or a negative errno */
 int program_watch(bool on);
 
 int program_nr_cores(void);
 
-/* program_control_fd - what a thread runs to add itself; stays ours */
+/* program_control_fd - the descriptor of the program that a thread runs to add itself; do
+ * not close it */
 int program_control_fd(void);
 
 /*
@@ -76,7 +77,7 @@ struct umt_map;
  */
 ssize_t program_list_maps(struct umt_map *maps, size_t capacity);
 
-/* program_map_number - that of the map behind @fd; 0: unknown */
+/* program_map_number - the kernel's id of the map behind @fd; 0: unknown */
 uint32_t program_map_number(int fd);
 
 /*
@@ -87,7 +88,7 @@ uint32_t program_map_number(int fd);
 int program_subscriber_open(struct program_subscriber *subscriber,
 			    unsigned int flags, size_t ring_bytes);
 
-/* Its threads are dropped one by one, as each blocks next. */
+/* The program drops the threads of the subscriber one by one, when each blocks next. */
 void program_subscriber_close(unsigned int index);
 
 /*

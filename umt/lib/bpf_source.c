@@ -3,7 +3,7 @@
  * See bpf_source.h.
  *
  * Behaves badly: if a umtd ends while all subscribers of a source have paused, these
- * cannot go on, as nobody has links any more.
+ * cannot be resumed, because no process has the links any more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void source_free(struct source *source)
 	free(source);
 }
 
-/* 0: it is no socket. */
+/* Return: 0 if @fd is no socket. */
 static ino_t socket_inode(int fd)
 {
 	struct stat file;
@@ -81,8 +81,8 @@ static void keep_links(struct source *source, int *fds, int nr)
 	}
 }
 
-/* A program may have closed descriptors that are not its own, and have others by the
- * same numbers. */
+/* The program that uses the library may have closed these descriptors, and may have
+ * opened others with the same numbers. */
 static bool has_own_descriptors(const struct source *source)
 {
 	if (source->connection >= 0 &&
@@ -131,7 +131,7 @@ int source_pause(struct source *source, unsigned int index, bool on)
 
 /* ---- subscribers ---- */
 
-/* What came with the first subscriber of a source is the source's. */
+/* The source keeps the control descriptor and the links of its first subscriber. */
 static void keep_fds(struct source *source, int *fds, int nr)
 {
 	if (source->control_fd >= 0)

@@ -32,13 +32,13 @@ struct source {
 	unsigned int nr_paused; /* of these; S */
 };
 
-/* The rest is of umtd's. */
+/* The following functions are for sources of a umtd. */
 
 /* source_connect - 0 or a negative errno */
 int source_connect(struct source **made);
 
-/* source_free - closes what there is: with its last subscriber, as the links keep the
- * program attached */
+/* source_free - close the connection and all descriptors.  Call it with the last
+ * subscriber, because the links keep the program attached. */
 void source_free(struct source *source);
 
 /* source_open - a subscriber with @flags and a ring of @ring_bytes; 0 or a negative
@@ -51,14 +51,14 @@ void source_close(struct source *source, unsigned int index);
 int source_doorbell(struct source *source, unsigned int index, int cpu);
 
 /*
- * source_pause - a subscriber of it has paused, or goes on (@on: false)
+ * source_pause - tell umtd that a subscriber has paused (@on), or was resumed
  *
  * Return: 0; -ENOTSUP: that umtd cannot; -EBADF: the program has closed descriptors
  * of the source; or another negative errno.
  */
 int source_pause(struct source *source, unsigned int index, bool on);
 
-/* source_drop_links - if all its subscribers have paused, let go of the links */
+/* source_drop_links - close the links if all its subscribers have paused */
 void source_drop_links(struct source *source);
 
 #endif /* UMT_LIB_BPF_SOURCE_H */

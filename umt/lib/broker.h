@@ -15,7 +15,7 @@
 
 #define UMT_BROKER_PATH "/run/umtd.sock"
 #define UMT_BROKER_VERSION 1
-/* UMT_INHERIT is not granted: a thread may start a program with more rights. */
+/* UMT_INHERIT is refused, because a thread may execute a program with more rights. */
 #define UMT_BROKER_FLAGS UMT_TRACE
 #define UMT_BROKER_RING_MAX (4u << 20)
 #define UMT_BROKER_FDS_MAX 12
@@ -27,13 +27,14 @@ enum umt_broker_op {
 	UMT_BROKER_OPEN, /* a subscriber; descriptors: enum umt_broker_fd */
 	UMT_BROKER_CLOSE, /* @subscriber */
 	UMT_BROKER_DOORBELL, /* the descriptor of core @cpu of @subscriber */
-	/* @subscriber needs to see nothing; while that holds of all, nothing is attached
-	 * but what clients hold.  A umtd that does not know it answers -EINVAL. */
+	/* @subscriber needs no events.  While that holds for all, umtd keeps the program
+	 * detached; links that clients hold keep it attached.  A umtd that does not know
+	 * this request answers -EINVAL. */
 	UMT_BROKER_PAUSE,
-	UMT_BROKER_RESUME, /* the opposite; descriptors: links */
+	UMT_BROKER_RESUME, /* it needs them again; descriptors: links */
 };
 
-/* Of the answer to UMT_BROKER_OPEN; links follow. */
+/* The descriptors in the answer to UMT_BROKER_OPEN; after these come links. */
 enum umt_broker_fd {
 	UMT_FD_CONTROL,
 	UMT_FD_TABLE,

@@ -10,7 +10,7 @@
 
 #include "broker_client.h"
 
-/* It has to load the program first, perhaps on a busy machine. */
+/* umtd may have to load the program first, perhaps on a busy machine. */
 #define PATIENCE_S 10
 
 const char *broker_path(void)

@@ -43,7 +43,7 @@ void umt_block_begin(void)
 	if (!self || self->nesting++)
 		return;
 	thread_lock();
-	/* It may have moved since it was counted. */
+	/* The thread may have moved to another core since it was counted. */
 	soft_ready(self, sched_getcpu());
 	soft_blocked(self);
 	thread_unlock();

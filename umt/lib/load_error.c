@@ -119,7 +119,7 @@ static const char *hint_for(int error)
 	return error == -EACCES ? " (its verifier)" : " (by a security policy)";
 }
 
-/* All that is tried here is bpf(2). */
+/* The only system call that fails here is bpf(2). */
 int why_not(int error, const char *what, char *why, size_t size)
 {
 	if (error == -ENOSYS)
@@ -162,7 +162,7 @@ int why_refused(int error, char *why, size_t size)
 			 release, OLDEST_MAJOR, OLDEST_MINOR);
 		return error;
 	}
-	/* Without rights libbpf comes no further than without types. */
+	/* Without rights libbpf fails at the same step as without type information. */
 	if (!has_rights())
 		return why_not(error == -ESRCH ? -EPERM : error,
 			       "the kernel refused the program", why, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Why the eBPF program cannot be had, in one line for people. */
+/* Why the eBPF program cannot be loaded, in one line for people. */
 #ifndef UMT_LIB_LOAD_ERROR_H
 #define UMT_LIB_LOAD_ERROR_H
 

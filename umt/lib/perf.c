@@ -57,7 +57,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Byte for byte, for a record may go round the end of the buffer. */
+/* Copies bytes, because a record may wrap around at the end of the buffer. */
 static void copy_out(const struct soft_thread *thread, uint64_t at, void *to,
 		     size_t size)
 {
@@ -128,8 +128,9 @@ static struct soft_thread *by_serial(uint64_t serial)
 }
 
 /*
- * The thread may be gone by now, and another may have its descriptor.  Hence serial
- * numbers.  The kernel reports EPOLLHUP also for a buffer that is no longer mapped.
+ * The thread may be gone by now, and another one may have the same descriptor.  So events
+ * name threads by serial numbers.  The kernel reports EPOLLHUP also for a buffer that is
+ * no longer mapped.
  */
 static void serve_event(const struct epoll_event *event)
 {
@@ -174,7 +175,7 @@ static void *serve_events(void *arg)
 	return NULL;
 }
 
-/* It stays for good: it sleeps while there is nothing to read. */
+/* The server never ends.  It sleeps while there is nothing to read. */
 static int start_server(void)
 {
 	sigset_t all, before;
@@ -185,7 +186,7 @@ static int start_server(void)
 	thread_assert_locked();
 	if (epoll_fd >= 0 && server_pid == getpid())
 		return 0;
-	/* Of the parent, where no handlers of forks were called. */
+	/* The descriptor is that of the parent: the child was made without fork handlers. */
 	if (epoll_fd >= 0) {
 		soft_forget_all(&watched_threads);
 		close(epoll_fd);
@@ -211,7 +212,7 @@ static int start_server(void)
 
 /* ---- a thread's buffer ---- */
 
-/* For the calling thread; only user space is asked for, as anybody may. */
+/* For the calling thread.  It excludes the kernel, so that no right is needed. */
 static int open_event(void)
 {
 	struct perf_event_attr attr = {
@@ -288,7 +289,7 @@ static int read_int(const char *path)
 	return value;
 }
 
-/* Not of root, whose locked memory is not limited. */
+/* Root's locked memory is not limited. */
 static void note_limit(char note[WHY_MAX])
 {
 	int kib = read_int("/proc/sys/kernel/perf_event_mlock_kb");

@@ -41,7 +41,7 @@ static int open_fds(struct umt *subscriber, int *fds, int nr)
 	return umt_nr_cores(subscriber);
 }
 
-/* Return: whether the thread may be cancelled otherwise; not with the lock. */
+/* The thread cannot be cancelled while it has the lock.  Return: its cancel state before. */
 static int lock_process(bool alone)
 {
 	int before;
@@ -74,7 +74,7 @@ static void in_parent(void)
 	pthread_rwlock_unlock(&process_lock);
 }
 
-/* It is held by a thread that has another number here. */
+/* The lock is held by this thread, which has another number in the child. */
 static void in_child(void)
 {
 	rank_drop(umt_locks, RANK_PROCESS);
@@ -143,7 +143,8 @@ void umt_disable(void)
 	unlock_process(before);
 }
 
-/* Nobody waits for umt_enable(), which may take long: there is nothing yet. */
+/* Does not wait for umt_enable() in another thread, which may take long: until it is done
+ * there is no subscriber. */
 static bool is_enabled(void)
 {
 	return __atomic_load_n(&process_subscriber, __ATOMIC_ACQUIRE);

@@ -8,7 +8,8 @@
 /* rights_are_whole - does the process have its rights in the initial user namespace? */
 bool rights_are_whole(void);
 
-/* rights_of_root - who is limited by nothing: root, and not of a namespace */
+/* rights_of_root - is the process root in the initial user namespace, so that no limit
+ * applies to it? */
 bool rights_of_root(void);
 
 #endif /* UMT_LIB_RIGHTS_H */

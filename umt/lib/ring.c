@@ -39,7 +39,7 @@ int ring_open(struct ring *ring, int fd, size_t bytes)
 	ring->bytes = bytes;
 	ring->producer = producer;
 	ring->data = (char *)producer + page;
-	/* Last: who reads may see it open while it is being opened. */
+	/* Last, because a reader that sees it takes the ring to be open. */
 	__atomic_store_n(&ring->consumer, consumer, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -66,7 +66,7 @@ static size_t step_bytes(uint32_t length)
 	return (BPF_RINGBUF_HDR_SZ + (size_t)length + 7) & ~(size_t)7;
 }
 
-/* Records that were begun but not finished end the walk: order is kept. */
+/* Stops at a record that is reserved but not yet submitted, so order is kept. */
 int ring_next(struct ring *ring, void *record, size_t size)
 {
 	unsigned long at, end;

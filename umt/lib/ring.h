@@ -33,7 +33,7 @@ void ring_close(struct ring *ring);
 /* Copies the next record of @size bytes; 1, or 0 when there is none. */
 int ring_next(struct ring *ring, void *record, size_t size);
 
-/* Throws away everything that there is. */
+/* Discards all records. */
 void ring_drain(struct ring *ring);
 
 #endif /* UMT_LIB_RING_H */

@@ -27,7 +27,7 @@ static void signal_eventfd(int fd)
 {
 	uint64_t one = 1;
 
-	/* Full is readable as well. */
+	/* An eventfd that is full is readable, too. */
 	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
 		return;
 }

@@ -33,14 +33,14 @@ struct soft_thread {
 	bool counted; /* T */
 	int nesting; /* explicit: of umt_block_begin(); O */
 	int fd; /* perf; T */
-	uint64_t serial; /* perf: never given anew; I */
+	uint64_t serial; /* perf: no other thread ever gets it; I */
 	void *buffer; /* perf; T */
 };
 
 /* The threads of one backend. */
 struct soft_set {
 	struct soft_thread *threads; /* T */
-	/* A thread of the set is new, or ends; under T.  NULL: nothing to do.
+	/* Called when a thread joins the set and when it leaves; under T; or NULL.
 	 * Constant. */
 	int (*begin)(struct soft_thread *thread);
 	void (*end)(struct soft_thread *thread);
@@ -55,7 +55,8 @@ struct soft_thread *soft_self(const struct soft_set *set);
 int soft_add(struct soft_set *set, struct umt *subscriber);
 int soft_remove(struct soft_set *set, struct umt *subscriber);
 
-/* The core that @cpu counts as: the first where it came after the table. */
+/* The core that @cpu counts as: a CPU that was added after the table was made counts as
+ * the first core. */
 int soft_core(const struct umt *subscriber, int cpu);
 
 /*
@@ -71,7 +72,7 @@ void soft_forget(struct soft_thread *thread);
  * one belongs to nobody; under T. */
 void soft_forget_all(struct soft_set *set);
 
-/* For backends: as there, and these take T where it is needed. */
+/* As in struct backend; these take T themselves. */
 int soft_open(struct umt *subscriber);
 void soft_close(struct soft_set *set, struct umt *subscriber);
 int soft_next(struct umt *subscriber, struct umt_event *event);

@@ -41,7 +41,7 @@ static const struct backend *const all_backends[] = {
 struct guard {
 	pthread_mutex_t mutex;
 	unsigned int rank; /* constant */
-	int cancel_state; /* may who holds it be cancelled otherwise?  H */
+	int cancel_state; /* of the holder, before it took the lock; H */
 };
 
 static struct guard of_subscribers = { .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -53,7 +53,8 @@ static struct guard of_threads = { .mutex = PTHREAD_MUTEX_INITIALIZER,
 __thread unsigned int umt_locks;
 #endif
 
-/* Below it are calls at which a cancelled thread would end, with the lock. */
+/* A thread is not cancelled while it holds the lock: functions that are called then have
+ * cancellation points. */
 static void hold_guard(struct guard *guard)
 {
 	int before;
@@ -235,7 +236,7 @@ static int open_by(struct umt **made, const struct backend *backend,
 	return error;
 }
 
-/* The environment only narrows what the program left open. */
+/* UMT_BACKEND counts only if the program has not chosen a backend. */
 static unsigned int wanted_backend(const struct umt_options *options)
 {
 	const char *name = secure_getenv("UMT_BACKEND");
@@ -372,7 +373,8 @@ int umt_fd(const struct umt *subscriber)
 	return subscriber->fd;
 }
 
-/* Whoever looks for idle cores next must not look before this is seen. */
+/* Sequentially consistent: the caller searches for idle cores next, and must not do so
+ * before the program can see the new value. */
 void umt_want(struct umt *subscriber, unsigned int wanted)
 {
 	__atomic_store_n(&subscriber->word->wanted, wanted, __ATOMIC_SEQ_CST);
@@ -398,7 +400,7 @@ int umt_next(struct umt *subscriber, struct umt_event *event)
 {
 	int found = subscriber->backend->next(subscriber, event);
 
-	/* From now on the core is told of again. */
+	/* From now on the core may have another event. */
 	if (found == 1 && event->kind == UMT_IDLE)
 		__atomic_store_n(
 			&subscriber->cores[event->cpu].reserved[UMT_CORE_TOLD],
@@ -460,7 +462,7 @@ int umt_core_counts(struct umt *subscriber, int cpu, struct umt_counts *counts)
 }
 
 #ifndef UMT_HAVE_BPF
-/* Nobody has a subscriber with a program. */
+/* Built without eBPF: no subscriber is served by a program. */
 int bpf_attach(struct umt *subscriber, int tid)
 {
 	return -EPERM;

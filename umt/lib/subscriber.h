@@ -39,19 +39,19 @@ struct source;
 struct umt {
 	const struct backend *backend; /* I */
 	struct umt *next; /* all open subscribers; S */
-	/* I; what is there is written by any thread, and by the kernel; A */
+	/* I; what it points to is written by any thread, and by the kernel; A */
 	struct umt_word *word;
 	struct umt_core *cores; /* right behind the word; the same */
-	/* Per core: told by umt_core_counts().  I; what is there: R */
+	/* Per core: what umt_core_counts() has returned so far.  I; the entries: R */
 	struct umt_counts *seen;
-	/* Per core, -1 while nobody asked.  I; what is there: S, A */
+	/* Per core, -1 until umt_core_fd() is called.  I; the entries: S, A */
 	int *core_fds;
 	struct ring *doorbells; /* bpf: per core; I; each opened under S */
 	struct ring events; /* bpf; I, R */
 	int fd; /* I */
 	struct source *source; /* bpf: which program serves it; I */
 	unsigned int index; /* bpf: its number there, */
-	uint64_t token[2]; /* and what proves that it is ours; I */
+	uint64_t token[2]; /* and the secret that lets our threads use it; I */
 	unsigned int flags; /* I */
 	bool paused; /* bpf; S */
 	int nr_cores; /* I */

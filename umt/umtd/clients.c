@@ -24,16 +24,16 @@
 #include "sent_fds.h"
 
 /*
- * All must have paused for so long.  To attach and detach changes code of the kernel's,
- * for which all CPUs are interrupted: who pauses and goes on by turns must not have it done
- * each time.
+ * The program is detached once all have paused for so long.  To attach or detach it, the
+ * kernel changes its code and interrupts all CPUs.  A client that pauses and resumes all
+ * the time must not cause that each time.
  */
 #define DETACH_AFTER_NS 1000000000ull
 
 /* A subscriber of the service, by its number in the program. */
 struct owned {
 	struct client *client; /* NULL: closed */
-	uid_t uid; /* its last user, while it lingers */
+	uid_t uid; /* who owns it, or did last while its number is not free */
 	size_t ring_bytes;
 	bool paused;
 };
@@ -41,7 +41,8 @@ struct owned {
 static struct client client_table[CLIENTS_MAX];
 static struct owned owned_subscribers[UMT_SUBSCRIBERS];
 static unsigned int nr_clients; /* entries that were ever used */
-static uint64_t detach_ns; /* not before this, if all have paused; 0: no need */
+/* When to detach if all have paused; 0: do not. */
+static uint64_t detach_ns;
 
 /* ---- who may have what ---- */
 
@@ -133,7 +134,7 @@ static uint64_t time_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Without any the program is unloaded, but not at once. */
+/* Not if there is no subscriber: then the program is soon unloaded. */
 static bool all_have_paused(void)
 {
 	bool paused = false;
@@ -178,7 +179,7 @@ static void close_subscriber(unsigned int index)
 	detach_later();
 }
 
-/* The connection may hold descriptors that the client sent and nobody read. */
+/* There may be unread descriptors in the connection, which the client sent. */
 void client_close(int fd)
 {
 	sent_fds_begin();
@@ -234,7 +235,7 @@ static int load_program(void)
 	return error;
 }
 
-/* What could not be noted must not be handed out: it would never be counted. */
+/* A map that could not be noted must not be handed out, as it would never be counted. */
 static int note_subscriber(const struct client *client,
 			   const struct program_subscriber *made,
 			   size_t ring_bytes)

@@ -137,7 +137,7 @@ static int64_t holders_of(uint32_t map, const struct umt_map *maps, size_t nr)
 	return found ? found->holders : 0;
 }
 
-/* Doorbells are counted apart: a machine with many cores may have many. */
+/* Doorbells are counted apart, because there may be one for each core. */
 static bool is_of(const struct held *held, uid_t uid, enum held_kind kind)
 {
 	return held->uid == uid &&

@@ -17,7 +17,7 @@
 #define PASSWD "/etc/passwd"
 #define LINE_MAX_BYTES 256
 
-/* Not by getpwnam(): it may wait for a server, and all clients would wait too. */
+/* getpwnam() is not used, because it may wait for a server, and all clients with it. */
 static bool find_name(const char *name, uid_t *uid)
 {
 	FILE *file = fopen(PASSWD, "re");

@@ -123,13 +123,13 @@ static int watch_fd(int fd, void *what)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The connection of a client too many is closed.  The client may try again. */
+/* If there are too many clients the connection is closed.  The client may try again. */
 static void accept_client(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client = fd < 0 ? NULL : client_accept(fd);
 
-	/* No descriptor is left: the waiting client would wake us at once again. */
+	/* No descriptor is left.  The client still waits, so epoll_wait() would return at once. */
 	if (fd < 0 && errno != EAGAIN)
 		usleep(FULL_US);
 	if (client && watch_fd(fd, client))
@@ -147,7 +147,7 @@ static int next_timeout_ms(void)
 	return program_loaded() ? LINGER_MS : -1;
 }
 
-/* One request of each client that has any, then the next of each. */
+/* Serve at most one request of each client. */
 static void serve_clients(int listener)
 {
 	struct epoll_event events[EVENTS_MAX];
