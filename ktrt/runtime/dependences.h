@@ -13,20 +13,22 @@
  * Whoever takes the count to 0 starts the next epoch.  So nothing is locked, and an
  * epoch is freed as soon as it is over.
  *
- * A task that fails leaves what it writes spoilt.  Each epoch passes that on to the
- * next, and members that read are skipped.  It ends with a task that only writes, or
- * when a wait has reported it to the parent: also where children are complete that are
- * still members, as the data is not ready that they name weakly.
+ * If a task fails, the data that it writes is spoilt.  Each epoch passes that on to the
+ * next, and members that read the data are skipped.  Data is good again after a task that
+ * only writes it, or once a wait has reported the failure to the parent.  That holds also
+ * for chains whose epochs are not over when the wait returns: a child that names data
+ * weakly may be complete before the data is ready.
  *
  * A dependence that is weak or released early is entered for a *proxy* in place of the
  * task; see proxies.h.
  *
  * Locking:
  *
- *	B: the thread that does the parent's body; so all of what leads to chains: tails,
- *	   struct domain (domain.h), struct ranges (ranges.c)
- *	N: the same, before it takes its one from the count; then who takes that to 0
- *	V: who starts the epoch: the thread that ended the one before
+ *	B: the thread that runs the parent's body.  This includes all that leads to
+ *	   chains: tails, struct domain (domain.h), struct ranges (ranges.c)
+ *	N: the same thread, until it gives up the reference that it has in the count;
+ *	   from then on the thread that takes the count to 0
+ *	V: the thread that starts the epoch: the one that ended the epoch before
  *	Q: the lock of turns, an innermost one (rt.h)
  *	A: any thread: by atomic operations
  */
@@ -37,7 +39,7 @@
 
 /* Members that commute use the data one after another; see commutative.c. */
 struct turns {
-	struct access *first, **end; /* they wait for their turn; Q */
+	struct access *first, **end; /* members that wait for their turn; Q */
 	uint32_t lock; /* Q */
 	bool taken; /* Q */
 };
@@ -45,8 +47,8 @@ struct turns {
 /* Members of a reduction add to copies, one a thread; see reduction.c. */
 struct sum {
 	const struct ktrt_reduction *of; /* N */
-	/* By the worker's slot; NULL: none yet.  A; each the worker's own, then of
-	 * who ends the epoch, or B */
+	/* One for each worker's slot, or NULL; A.  What a copy has is written by its
+	 * worker, and later by the thread that ends the epoch, or B */
 	void **copies;
 };
 
@@ -54,11 +56,11 @@ struct epoch {
 	/* Members; EPOCH_STARTED when they may start; A; of a writer N */
 	struct access *waiting;
 	struct epoch *next; /* set before the count can reach 0, or NULL; N */
-	/* Ranges: another successor of the same; N; then the list of V */
+	/* Ranges: the next successor of the same epoch; N; later in the list of V */
 	struct epoch *sibling;
 	uint32_t count; /* A */
-	/* enum ktrt_mode of its members, and these: N; what members, and who ends the
-	 * one before, add: A */
+	/* enum ktrt_mode of its members; N.  Also the flags below, which members and
+	 * the thread that ends the epoch before add; A */
 	uint32_t kind;
 	union {
 		struct turns turns; /* KTRT_COMMUTATIVE */
@@ -71,10 +73,12 @@ struct epoch {
 enum {
 	EPOCH_MODE = 15,
 	EPOCH_ADDS = KTRT_REDUCTION & ~KTRT_INOUT,
-	EPOCH_HELD = 16, /* counts for itself until it is started: no members */
-	EPOCH_FOUND = 32, /* data that was spoilt when it was started; */
-	EPOCH_LEAVES = 64, /* that is spoilt for the next one, */
-	EPOCH_FORGIVEN = 128, /* unless a wait has forgiven it meanwhile */
+	/* It has no members: one reference is its own until it starts. */
+	EPOCH_HELD = 16,
+	EPOCH_FOUND = 32, /* the data was spoilt when it was started */
+	EPOCH_LEAVES = 64, /* the data is spoilt for the next epoch, */
+	/* unless a wait has reported the failure meanwhile. */
+	EPOCH_FORGIVEN = 128,
 };
 
 static inline unsigned epoch_mode(const struct epoch *epoch)
@@ -111,8 +115,8 @@ static inline void ready_add(struct ready *ready, struct ktrt_task *task)
 
 /* ---- dependences.c ---- */
 
-/* The strictest modes first, in which a task enters its chains.  RANK_WEAK: for
- * proxies_enter.c. */
+/* A task that names a datum in several modes enters its chain in the strictest one, by
+ * this order.  RANK_WEAK is used only by proxies_enter.c. */
 enum {
 	RANK_WRITES,
 	RANK_COMMUTES,
@@ -133,34 +137,37 @@ static inline unsigned mode_rank(unsigned mode)
 
 /*
  * deps_add - enter @task into the chains of its parent
- * @ready: set to whether it may start now; else deps_done() of another task returns it
+ * @ready: set to true if it may start now; otherwise deps_done() of another task will
+ *	add it to a list of ready tasks
  *
  * Return: 0 or -ENOMEM; nothing is entered then.
  */
 int deps_add(struct worker *w, struct ktrt_task *task,
 	     const struct ktrt_dep *deps, size_t nr, bool *ready);
 
-/* The same in steps.  First the domain, NULL without memory: */
+/* deps_add() in steps.  1: the domain of the parent's children, NULL without memory. */
 struct domain *deps_domain(struct ktrt_task *parent);
-/* chains for all that is named, in one call, 0 or -ENOMEM; */
+/* 2: make chains for all data that is named, in one call; 0 or -ENOMEM. */
 int deps_prepare(struct worker *w, struct domain *domain,
 		 const struct ktrt_dep *deps, size_t nr);
-/* how many chains one dependence has then; */
+/* 3: how many chains does one dependence have then? */
 size_t deps_count(const struct domain *domain, const struct ktrt_dep *dep);
-/* memory for so many members, and epochs on the list *@fresh, 0 or -ENOMEM; */
+/* 4: memory for so many members, and for as many epochs, on the list *@fresh; 0 or
+ * -ENOMEM. */
 int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
 	       struct epoch **fresh);
-/* another serial number in the domain, and for each dependence this.  Return: how many
- * chains it must wait for.  @task->pending was set to more than that. */
+/* 5: the caller takes a new serial number in the domain, sets @task->pending to more than
+ * the number of chains, and calls this for each dependence.  Return: how many chains the
+ * task must wait for. */
 uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
 		    struct domain *domain, const struct ktrt_dep *dep,
 		    struct epoch **fresh);
-/* What is left of the list. */
+/* 6: give back the epochs that are left on the list. */
 void deps_free_fresh(struct worker *w, struct epoch *fresh);
 
 /* ---- epochs.c ---- */
 
-/* Open, without members; NULL without memory */
+/* An epoch that is open and has no members; NULL without memory. */
 static inline struct epoch *epoch_new(struct worker *w, unsigned kind)
 {
 	struct epoch *epoch = pool_get(&rt.smalls, &w->smalls);
@@ -179,13 +186,13 @@ static inline void epoch_free(struct worker *w, struct epoch *epoch)
 	pool_put(&rt.smalls, w ? &w->smalls : NULL, epoch);
 }
 
-/* Take one from the count; what that makes ready is added to the list. */
+/* Decrement the count; tasks that become ready by that are added to @ready. */
 void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready);
 
 /* deps_done - the task is complete: it leaves its epochs */
 void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready);
 
-/* Has it only the count that keeps it open? */
+/* Is the only reference left the one that keeps the epoch open? */
 static inline bool epoch_is_over(const struct epoch *epoch)
 {
 	return at_load(&epoch->count) == 1;
@@ -193,21 +200,21 @@ static inline bool epoch_is_over(const struct epoch *epoch)
 
 /* ---- domain.c ---- */
 
-/* What a chain is found by: the end of it, and who entered last. */
+/* The end of a chain, by which it is found, and the task that entered last. */
 struct tail {
 	struct epoch *epoch; /* open, or NULL: nobody uses the datum */
 	uint64_t serial; /* of deps_add(): a task enters a chain once */
 };
 
-/* Does nothing of a chain matter any more?  @forgiven: what entered until then
- * and is over may have been spoilt. */
+/* May the chain be forgotten?  @forgiven: the serial number up to which failures were
+ * reported; the data of a chain that is over since then may count as good. */
 bool tail_is_dead(const struct tail *tail, uint64_t forgiven);
 
-/* deps_settle - all children of the parent are complete, and a wait says so */
+/* deps_settle - a wait has found that all children of the parent are complete */
 void deps_settle(struct ktrt_task *parent);
 
-/* deps_forgive - a wait tells the parent that something failed: tasks that it
- * makes from here on are not skipped for what was over by now */
+/* deps_forgive - a wait has reported a failure to the parent: tasks that the parent makes
+ * from now on are not skipped because of it */
 void deps_forgive(struct ktrt_task *parent);
 
 /* deps_close - the parent makes no more children */
@@ -216,13 +223,14 @@ void deps_close(struct worker *w, struct ktrt_task *parent);
 /* ---- commutative.c ---- */
 
 void turns_init(struct turns *turns);
-/* All dependences are met: wait for the turn at each of its data.  false: it has
- * to wait, and is found by who gives way. */
+/* The dependences of @task are met: take the turn at each of its data.  Return: false if
+ * it has to wait; the task that gives up the turn then makes it ready. */
 bool turns_take(struct ktrt_task *task);
-/* The task is complete; what has its turns by that is added to the list. */
+/* The task is complete and gives up its turns.  Tasks that have all their turns by that
+ * are added to @ready. */
 void turns_give(struct ktrt_task *task, struct ready *ready);
 
-/* Is there a turn that it has to wait for? */
+/* Must the task still take turns? */
 static inline bool turns_missing(const struct ktrt_task *task)
 {
 	return (task->flags & (TASK_TURNS | TASK_HAS_TURNS)) == TASK_TURNS;
@@ -240,14 +248,14 @@ static inline bool turns_settle(struct ktrt_task *task)
 
 /* 0, -EINVAL, -E2BIG. */
 int reduction_check(const struct ktrt_reduction *reduction);
-/* All members are complete: the copies go into the datum. */
+/* All members are complete: combine the copies into the datum. */
 void sum_combine(struct sum *sum);
 
 /* ---- proxies_enter.c ---- */
 
 /*
- * proxies_add - as deps_add(), where dependences are weak or released early
- * @early: all that proxies can stand for are
+ * proxies_add - as deps_add(), for a task with dependences that are weak or released early
+ * @early: release early all dependences that can have a proxy
  */
 int proxies_add(struct worker *w, struct ktrt_task *task,
 		const struct ktrt_dep *deps, size_t nr, bool early,
@@ -255,28 +263,28 @@ int proxies_add(struct worker *w, struct ktrt_task *task,
 
 /* ---- proxies.c ---- */
 
-/* May a child of @parent use these, if that has proxies?  0 or -EINVAL. */
+/* May a child of @parent, which has proxies, name @deps?  0 or -EINVAL. */
 int proxies_check(const struct ktrt_task *parent, const struct ktrt_dep *deps,
 		  size_t nr);
-/* The body has ended: what children still use is released when they are complete. */
+/* The body has ended.  Data that children still use is released when they are complete. */
 void proxies_end(struct worker *w, struct ktrt_task *task);
 
 /* ---- ranges.c ---- */
 
 struct ranges;
 
-/* ranges_new - none yet; NULL without memory */
+/* ranges_new - a tree without segments; NULL without memory */
 struct ranges *ranges_new(void);
 /* ranges_tidy - forget segments that are out of use, if there are many */
 void ranges_tidy(struct worker *w, struct ranges *ranges, uint64_t forgiven);
-/* ranges_cut - so that the range begins and ends where segments do; 0 or
+/* ranges_cut - cut segments so that one begins at @start and one ends at @end; 0 or
  * -ENOMEM */
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 	       uintptr_t end);
 /*
  * ranges_next - the tail of the segment that begins at *@at
  *
- * In a range that was cut.  *@at becomes the segment's end.
+ * Only in a range for which ranges_cut() was called.  *@at becomes the segment's end.
  */
 struct tail *ranges_next(struct ranges *ranges, uintptr_t *at);
 /* ranges_at - the tail of the segment that has @at, or NULL */
@@ -285,7 +293,7 @@ typedef void (*tail_func)(struct tail *tail, const struct domain *domain);
 /* ranges_each - calls @func for each chain's tail */
 void ranges_each(struct ranges *ranges, tail_func func,
 		 const struct domain *domain);
-/* ranges_steps - what it has cost so far: segments that were looked at */
+/* ranges_steps - how many segments were visited so far, a measure of cost */
 uint64_t ranges_steps(const struct ranges *ranges);
 void ranges_free(struct worker *w, struct ranges *ranges);
 

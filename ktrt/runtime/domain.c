@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Owns the table of addresses that a parent's children use, replacing it by ranges, and
- * what a wait or the end of the parent does to all chains.  Does not own chains
+ * Owns the table of addresses that a parent's children use, and replaces it by ranges.  Also
+ * does to all chains what a wait or the end of the parent requires.  Does not own chains
  * (dependences.c, epochs.c).
  *
  * Behaves badly with very many data that are used once and for long: the table grows
@@ -31,7 +31,7 @@ bool tail_is_dead(const struct tail *tail, uint64_t forgiven)
 
 /* ---- the table of addresses ---- */
 
-/* Without what is over. */
+/* Chains that are over are left out of the new table. */
 int domain_renew_table(struct worker *w, struct domain *domain, size_t more)
 {
 	struct domain old = *domain;
@@ -77,7 +77,7 @@ void dep_bounds(const struct ktrt_dep *dep, uintptr_t *start, uintptr_t *end)
 	*end = *start + (dep->len ? dep->len : 1);
 }
 
-/* Segments for all addresses in use, which have no chains yet. */
+/* Make segments, without chains, for all addresses in use. */
 static int cut_entries(struct worker *w, const struct domain *domain,
 		       struct ranges *ranges)
 {
@@ -137,15 +137,15 @@ int domain_begin_ranges(struct worker *w, struct domain *domain)
 
 /* ---- waits, and the end ---- */
 
-/* Copies of a reduction that nobody reads yet. */
+/* Combine the copies of a reduction that no later task has needed yet. */
 static void settle_tail(struct tail *tail, const struct domain *domain)
 {
 	if (tail->epoch && tail->epoch->kind & EPOCH_ADDS)
 		sum_combine(&tail->epoch->sum);
 }
 
-/* Of children that are complete before the data is ready; not of a gate, which nobody was
- * told of. */
+/* Mark a chain whose members are complete before the data is ready.  Not one of which only a
+ * gate is a member: no failure of a gate was reported. */
 static void forgive_tail(struct tail *tail, const struct domain *domain)
 {
 	if (tail->epoch && tail->serial <= domain->forgiven &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The data that a task's children use: a table of addresses, and from the first range on
- * ranges.c in its place.  Then addresses are ranges of one byte, so that ranges and
- * addresses meet.
+ * The data that a task's children use: a table of addresses.  Once a child names a range,
+ * the ranges of ranges.c take its place.  Then addresses are ranges of one byte, so that
+ * both find the same chains.
  *
  * Locking: all is B of dependences.h.
  */
@@ -21,14 +21,14 @@ struct domain {
 	size_t capacity; /* a power of two, or 0 */
 	size_t used;
 	uint64_t serial;
-	uint64_t forgiven; /* the parent was told of what failed until then */
+	uint64_t forgiven; /* failures up to this serial number were reported */
 	bool sums; /* chains may have copies to be combined */
 	bool weak; /* children that are complete may still be in chains */
 	bool special; /* there are ranges, or the parent has proxies */
 	struct ranges *ranges; /* NULL: the table has all; else it is empty */
 };
 
-/* What a dependence is on. */
+/* The address that a dependence names. */
 static inline const void *dep_addr(const struct ktrt_dep *dep)
 {
 	const struct ktrt_reduction *reduction = dep->addr;
@@ -37,8 +37,8 @@ static inline const void *dep_addr(const struct ktrt_dep *dep)
 						     : dep->addr;
 }
 
-/* The bytes of a dependence.  An address is its first byte; nothing begins behind the
- * last one. */
+/* The bytes of a dependence.  One without a length is the first byte at its address.  No
+ * range goes beyond the last address. */
 void dep_bounds(const struct ktrt_dep *dep, uintptr_t *start, uintptr_t *end);
 
 static inline size_t hash_slot(const struct domain *domain, const void *addr)
@@ -58,7 +58,7 @@ static inline struct entry *find_entry(struct domain *domain, const void *addr)
 	return &domain->entries[at];
 }
 
-/* The same, for a datum that is used from here on. */
+/* The same for a datum that is about to be used. */
 static inline struct entry *entry_of(struct domain *domain, const void *addr)
 {
 	struct entry *entry = find_entry(domain, addr);
@@ -70,9 +70,9 @@ static inline struct entry *entry_of(struct domain *domain, const void *addr)
 	return entry;
 }
 
-/* Room for @more other addresses in a new table, or -ENOMEM. */
+/* Make a new table with room for @more further addresses; 0 or -ENOMEM. */
 int domain_renew_table(struct worker *w, struct domain *domain, size_t more);
-/* The same, in this one if they fit. */
+/* The same, but keep the present table if they fit. */
 static inline int domain_reserve(struct worker *w, struct domain *domain,
 				 size_t more)
 {
@@ -81,7 +81,7 @@ static inline int domain_reserve(struct worker *w, struct domain *domain,
 	return domain_renew_table(w, domain, more);
 }
 
-/* From here on there are ranges.  -ENOMEM: nothing has changed. */
+/* Replace the table by ranges.  0, or -ENOMEM, and then nothing has changed. */
 int domain_begin_ranges(struct worker *w, struct domain *domain);
 
 #endif /* RUNTIME_DOMAIN_H */

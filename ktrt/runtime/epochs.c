@@ -8,7 +8,8 @@
  */
 #include "dependences.h"
 
-/* Of counts that fall to 0: who has the last one needs nothing atomic. */
+/* Decrement the count.  The owner of the last reference needs no atomic operation.  Return:
+ * it was the last. */
 static inline bool was_last(uint32_t *count)
 {
 	return at_load(count) == 1 || at_sub(count, 1) == 1;
@@ -30,14 +31,14 @@ static void epoch_start(struct epoch *epoch, struct ready *ready)
 {
 	struct access *access, *next;
 
-	/* A writer's task was there from the start, and nobody joins it. */
+	/* The task of a writer was its only member from the start, and no other joins. */
 	if (mode_excludes(epoch_mode(epoch))) {
 		if (epoch->waiting)
 			dependence_met(epoch->waiting->task, ready);
 		return;
 	}
 	access = at_swap(&epoch->waiting, EPOCH_STARTED);
-	/* Who joins from here on may have failed already, and say so there. */
+	/* A member that joins from now on may have run and failed already, and writes ->kind. */
 	if (unlikely(at_peek(&epoch->kind) & EPOCH_FOUND))
 		spoil_members(access);
 	for (; access; access = next) {
@@ -46,7 +47,7 @@ static void epoch_start(struct epoch *epoch, struct ready *ready)
 	}
 }
 
-/* All that comes next finds spoilt data. */
+/* Tell all epochs that come next that the data is spoilt. */
 static void spoil_next(const struct epoch *over)
 {
 	for (struct epoch *next = over->next; next; next = next->sibling) {
@@ -56,7 +57,7 @@ static void spoil_next(const struct epoch *over)
 	}
 }
 
-/* What few epochs need when they are over. */
+/* What only epochs of reductions, and those that leave spoilt data, need at their end. */
 static void __attribute__((noinline)) end_special(struct epoch *epoch)
 {
 	if (epoch->kind & EPOCH_ADDS)
@@ -66,8 +67,8 @@ static void __attribute__((noinline)) end_special(struct epoch *epoch)
 }
 
 /*
- * Start the epochs after one that is over.  An epoch without members of its own may be
- * over by that, and is put on the list @more.
+ * Start the epochs after one that is over.  An epoch without members may be over as soon as
+ * it is started, and is put on the list @more.
  */
 static void start_next(struct epoch *over, struct epoch **more,
 		       struct ready *ready)
@@ -123,7 +124,7 @@ static void mark_data(const struct ktrt_task *task)
 	}
 }
 
-/* Where a task has failed, or it is one that takes turns. */
+/* For a task that has failed, or one that takes turns. */
 static void __attribute__((noinline))
 leave_data(struct ktrt_task *task, struct ready *ready)
 {

@@ -53,7 +53,7 @@ static void leave_core(struct core *core, struct worker *w)
 
 void park_forget(void)
 {
-	/* Without the lock: nobody else is left. */
+	/* No lock is needed, because no other thread is left. */
 	for (unsigned i = 0; i < rt.nr_cores; i++) {
 		if (rt.cores[i].active > 0)
 			ktask_others_work(-1);
@@ -101,8 +101,8 @@ void park_goes_on(struct worker *w)
 	core_unlock(w->core);
 }
 
-/* It does not sleep by our doing.  One that is about to may seem so: it counts as stuck
- * then until it goes on. */
+/* Has the runtime not put the worker to sleep?  One that is about to sleep may seem active:
+ * then it counts as stuck until it continues. */
 static bool is_active(struct worker *w)
 {
 	return signal_given(&w->wake) && !at_load(&w->awaited);
@@ -115,7 +115,7 @@ void park_stuck(struct core *core)
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = at_load(&rt.workers[i]);
 
-		/* In this order: a worker that was given its signal has its core. */
+		/* Read in this order: a worker that has its signal has its core as well. */
 		if (!w || !is_active(w) || at_peek(&w->core) != core ||
 		    w->stuck)
 			continue;
@@ -125,8 +125,8 @@ void park_stuck(struct core *core)
 	core_unlock(core);
 }
 
-/* Nobody else works here, or only workers that are blocked; @own: of the
- * ready ones, those that are about to sleep. */
+/* Does no other worker run on the core, except blocked ones?  @own: how many of the ready
+ * ones are about to sleep. */
 static bool is_deserted(const struct core *core, int own)
 {
 	core_assert_locked(core);
@@ -155,7 +155,7 @@ static bool unlist_worker(struct core *core, struct worker *w)
 
 /* ---- handing a core over ---- */
 
-/* It does not run yet. */
+/* The worker that was woken for the core does not run yet. */
 static void expect_worker(struct core *core)
 {
 	unmark_idle(core);
@@ -169,7 +169,7 @@ static void give_core(struct core *core, struct worker *to)
 	at_poke(&to->core, core);
 }
 
-/* Under none of the locks: it makes system calls. */
+/* Call it without a lock, because it makes system calls. */
 static void bind_and_wake(struct worker *to)
 {
 	rt_assert_below(RANK_CORE);
@@ -177,7 +177,7 @@ static void bind_and_wake(struct worker *to)
 	signal_give(&to->wake);
 }
 
-/* Until somebody gives a core. */
+/* Sleep until another thread gives the worker a core. */
 static WAKE_PATH void await_core(struct worker *w)
 {
 	signal_await(&w->wake);
@@ -189,7 +189,7 @@ static WAKE_PATH void await_core(struct worker *w)
 		at_store(&w->core->arriving, 0);
 }
 
-/* The same, on a list of idle workers: park_wake_all() may be over. */
+/* The same for a worker on a list of idle ones: park_wake_all() may have run before. */
 static void await_idle(struct core *core, struct worker *w)
 {
 	if (at_load_seq(&rt.stop) && unlist_worker(core, w))
@@ -319,7 +319,7 @@ static bool start_successor(struct core *core, const struct worker *w)
 	return next != w;
 }
 
-/* As far as it is known no other worker is ready there. */
+/* Is no other worker ready on the core, as far as is known? */
 static bool is_alone(const struct core *core)
 {
 	core_assert_locked(core);
@@ -360,7 +360,7 @@ bool park_yield(struct worker *w, bool to_fresh)
 	return !alone || makes;
 }
 
-/* Where others see it: search_by_all() gives the signal, too. */
+/* The signal is published in ->awaited, because search_by_all() gives it, too. */
 static WAKE_PATH void await_signal(struct worker *w, uint32_t *signal,
 				   uint64_t limit_ns)
 {
@@ -414,7 +414,7 @@ static bool may_dispatch(struct core *core, bool blocked)
 		return core_ready(core) <= 0 && !at_peek(&core->arriving);
 	if (!at_peek(mask_flag(rt.idle, core->index)))
 		return false;
-	/* One that was blocked goes on by now. */
+	/* A worker that was blocked has continued meanwhile. */
 	if (core->active && core_ready(core) > 0 && rt_counts()) {
 		unmark_idle(core);
 		return false;
@@ -465,7 +465,7 @@ WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 	struct worker *to;
 
 	core_lock(core);
-	/* One that nobody else has anything to do with. */
+	/* Only a core that no other worker uses. */
 	to = core->active || core->suspended ? NULL : core_take_parked(core);
 	if (likely(to)) {
 		to->maker = maker;
@@ -521,7 +521,7 @@ struct worker *park_take_idle(void)
 	return w;
 }
 
-/* Each counts as searching, and stops at once. */
+/* Each worker is counted as searching, and stops at once. */
 void park_wake_all(void)
 {
 	struct worker *w;
@@ -540,7 +540,7 @@ void park_gone(struct worker *w)
 		return;
 	core_lock(core);
 	leave_core(core, w);
-	/* Nobody takes it for a worker of the core any more. */
+	/* From now on it does not count as a worker of the core. */
 	at_poke(&w->core, NULL);
 	if (is_deserted(core, 1))
 		mark_idle(core);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What proxies do when data is ready, or no longer used.  Owns the memory of proxies, which
- * they share with their task; some outlive it.  Does not own chains (dependences.c,
- * epochs.c).
+ * What happens to a proxy when its data is ready, and when it is no longer used.  Owns the
+ * memory of proxies: that of one task is one block, which may outlive the task.  Does not
+ * own chains (dependences.c, epochs.c).
  *
  * Locking: proxies.h.
  */
@@ -66,7 +66,8 @@ void proxies_drop(struct proxies *all)
 	free(all);
 }
 
-/* A weak dependence without @end found spoilt data that it reads. */
+/* Is the data spoilt for what comes next, because a weak dependence that reads it had no
+ * @end by which its children could have passed that on? */
 static bool spoilt_passes(const struct proxy *proxy)
 {
 	return proxy->unended && proxy->dep.mode & KTRT_IN &&
@@ -84,7 +85,7 @@ static void drop_proxy_part(struct worker *w, struct proxy *proxy)
 	proxies_drop(proxy->all);
 }
 
-/* The data is as the task's children, or the task, may find it. */
+/* The data is ready: let the task's children (weak), or the task, use it. */
 static void open_proxy(struct worker *w, struct proxy *proxy)
 {
 	bool spoilt = at_peek(&proxy->outer.flags) & TASK_SPOILT;
@@ -109,7 +110,7 @@ static void end_proxy(struct worker *w, struct proxy *proxy)
 {
 	bool spoilt = at_peek(&proxy->end.flags) & TASK_SPOILT;
 
-	/* Another one's end may come next, where the data was named twice. */
+	/* If the task named the data twice, the end of another proxy may come next. */
 	if (unlikely(spoilt))
 		at_poke(&proxy->end.error, -ECANCELED);
 	proxy_leave(w, &proxy->end);
@@ -246,7 +247,8 @@ int proxy_enter_inside(struct worker *w, struct ktrt_task *task,
 	return 0;
 }
 
-/* From here on the task does not use it; -ENOMEM: that is not known yet. */
+/* The task no longer uses the data: enter @end.  -ENOMEM: the data is released only when the
+ * task is complete. */
 static int add_end(struct worker *w, struct ktrt_task *task,
 		   struct proxy *proxy)
 {
@@ -254,7 +256,7 @@ static int add_end(struct worker *w, struct ktrt_task *task,
 	int error;
 
 	proxy->ended = true;
-	/* The end may be complete, and gone, by that. */
+	/* Another thread may complete and free @end during this call. */
 	error = proxy_enter_inside(w, task, &proxy->end, &proxy->dep, &ready);
 	if (error)
 		proxy->ended = false;
@@ -263,7 +265,7 @@ static int add_end(struct worker *w, struct ktrt_task *task,
 	return error;
 }
 
-/* The same, and the task must be complete. */
+/* The same for data that is released only when the task is complete, too. */
 static void add_held_end(struct worker *w, struct ktrt_task *task,
 			 struct proxy *proxy)
 {
@@ -275,8 +277,8 @@ static void add_held_end(struct worker *w, struct ktrt_task *task,
 	at_sub(&proxy->left, 1);
 }
 
-/* If it failed that is told first.  Events that are outstanding may be of what it does to
- * data that it does not name weakly. */
+/* If the task has failed, its data is released only after the failure is reported.  The task
+ * may still use data that it does not name weakly while it has outstanding events. */
 void proxies_end(struct worker *w, struct ktrt_task *task)
 {
 	bool has_events = at_load(&task->live) >= LIVE_EVENT;

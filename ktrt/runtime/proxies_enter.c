@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How tasks enter chains whose dependences are weak or released early: proxies of theirs do.
+ * Enters tasks into chains that have dependences which are weak or released early: a proxy
+ * enters in place of the task.
  *
  * Behaves badly with very many such dependences of one task: each is compared with all
  * others.
@@ -14,7 +15,7 @@
 
 /* ---- making them ---- */
 
-/* A dependence, and who is entered for it. */
+/* How one dependence is entered. */
 struct plan {
 	struct ktrt_dep dep; /* as it is entered */
 	struct ktrt_task *member;
@@ -27,8 +28,9 @@ static bool is_proxied(const struct ktrt_dep *dep, bool early)
 	return dep->mode & KTRT_WEAK || (early && dep->mode <= KTRT_INOUT);
 }
 
-/* Who takes turns would keep others waiting while it has one and waits for more; and
- * what is below a final task is done in the middle of it. */
+/* Commutative tasks have no proxies: one that has its turn at one datum would keep others
+ * waiting while it waits for another.  Neither have final tasks, whose descendants run in
+ * the middle of them. */
 static bool can_be_weak(const struct ktrt_task *task,
 			const struct ktrt_dep *deps, size_t nr)
 {
@@ -64,8 +66,8 @@ static void proxy_init(struct proxy *proxy, struct proxies *all,
 }
 
 /*
- * What others that the task names have to do with the @at-th.  Its part in a chain may
- * stand for theirs, too, so it must not be released before theirs would be.
+ * How the other dependences of the task change the @at-th.  If they overlap, one member of a
+ * chain may stand for several of them, so it must not be released before all of them.
  */
 static void plan_proxy(struct plan *plan, const struct ktrt_dep *deps,
 		       size_t nr, size_t at, bool early)
@@ -82,8 +84,8 @@ static void plan_proxy(struct plan *plan, const struct ktrt_dep *deps,
 	}
 }
 
-/* Which proxies there are, and how many.  An undeferred task has nothing to gain.  Data
- * that is named twice the task may use itself. */
+/* Which dependences get a proxy.  Return: how many.  An undeferred task gets none, because it
+ * would gain nothing.  If data is named twice, the task itself may use it. */
 static size_t plan_deps(const struct ktrt_task *task,
 			const struct ktrt_dep *deps, size_t nr, bool early,
 			struct plan *plans)
@@ -160,8 +162,9 @@ static struct proxies *proxies_new(struct ktrt_task *task,
 }
 
 /*
- * No two of a task have data in common, so each is at the beginning of its chains.  Their
- * serial numbers are such that no wait of the task forgives what they find.
+ * No two gates of a task have data in common, so each is the first member of its chains.
+ * Their serial numbers are chosen so that no wait of the task counts spoilt data that they
+ * found as good.
  */
 static int enter_gates(struct worker *w, struct proxies *all)
 {
@@ -182,7 +185,7 @@ static int enter_gates(struct worker *w, struct proxies *all)
 	return error;
 }
 
-/* Nothing was entered in the parent's chains. */
+/* Free the proxies of a task for which nothing was entered in the parent's chains. */
 static void unmake_proxies(struct worker *w, struct ktrt_task *task)
 {
 	struct proxies *all = task->proxies;
@@ -225,7 +228,8 @@ static int alloc_members(struct worker *w, struct domain *domain,
 	return error ? error : deps_alloc(w, task, own, fresh);
 }
 
-/* As if each waited for all that it may, and one more until all are entered. */
+/* Set ->pending of each member to the number of all chains that it may wait for, plus one
+ * until all are entered. */
 static uint32_t set_pending(struct ktrt_task *task, const struct plan *plans,
 			    size_t nr)
 {
@@ -368,7 +372,7 @@ int proxies_add(struct worker *w, struct ktrt_task *task,
 	task->proxies = NULL;
 	task->access = task->access_inline;
 	error = make_proxies(w, task, deps, nr, early, plans);
-	/* From here on who completes it frees what it has. */
+	/* From now on the thread that completes the task frees what it has. */
 	if (!error && task->proxies)
 		task->flags |= TASK_PROXIES | TASK_ACCESS_ALLOCATED;
 	if (!error)
