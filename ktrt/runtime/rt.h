@@ -3,7 +3,7 @@
  * What the parts of the runtime share: the records of tasks, workers and cores, and the
  * one runtime of the process.
  *
- * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
+ * The life of a task: task.c makes it.  dependences.c makes it wait for its data.
  * task_sched.c queues, finds and runs it, steal_tasks.c steals it; wait_search.c finds it if no
  * more threads can be made; visit.c has attached threads run it.  task_complete.c
  * completes it, which makes others ready.  If there are no tasks, park.c puts workers to
@@ -25,19 +25,22 @@
  *
  * Fields are written, and unless A says more read, by:
  *
- *	I: who starts the runtime, under G, before there are threads that read it;
- *	   constant until they have ended
- *	O: the worker's own thread; while there is none who makes or retires it
- *	W: who wakes the worker, after it took it from its list (L, P) and before it
- *	   gives the signal; from then on O
- *	M: who makes the task, before others can find it; constant until it is complete
- *	B: the thread that does the body; of an attached thread's own task that thread
- *	E: who ends something for the task: takes a count to the last, or to 0
+ *	I: the thread that starts the runtime, under G, before there are threads that read
+ *	   it; constant until they have ended
+ *	O: the worker's own thread; while it has none, the thread that makes or retires
+ *	   the worker
+ *	W: the thread that wakes the worker, after it took the worker from its list (L, P)
+ *	   and before it gives the signal; from then on O
+ *	M: the thread that makes the task, before others can find it; constant until it is
+ *	   complete
+ *	B: the thread that runs the body; for the task that stands for an attached thread,
+ *	   that thread
+ *	E: the thread that decrements one of the task's counts to 0 or to its last step
  *	C: the leader; there is one at a time, and the next has all that it wrote
  *	A: any thread: by atomic operations
  *
- * Thieves read records of tasks that are gone, or are others by now: what they
- * read is A, and is not believed.
+ * A thief may read the record of a task that is complete, or that is used for another task
+ * by now.  What it reads is A, and it must check it before it relies on it.
  */
 #ifndef RUNTIME_RT_H
 #define RUNTIME_RT_H
@@ -84,25 +87,26 @@ struct access {
 };
 
 enum {
-	TASK_ALWAYS = 1, /* although cancelled */
+	TASK_ALWAYS = 1, /* runs even if its group is cancelled */
 	TASK_ARG_ALLOCATED = 2,
 	TASK_ACCESS_ALLOCATED = 4,
 	TASK_OUTER = 8, /* stands for an attached thread */
 	TASK_NODE_QUEUE = 16, /* has a priority or a node */
-	TASK_LOANED = 32, /* when free it goes back to its parent */
-	TASK_NODE = 64, /* of a graph: what is to be done, not who does it */
-	TASK_FOR_NODE = 128, /* does what a node says */
-	TASK_RUN = 256, /* a run of a graph: parent of those */
-	/* Stands for a dependence of a task, is never queued; proxies.h.  It has
-	 * this bit, which runs have, and TASK_UNDEFERRED, which they have not. */
+	/* Its record is lent by its parent and goes back to it */
+	TASK_LOANED = 32,
+	TASK_NODE = 64, /* a node of a graph: no task, but what tasks run */
+	TASK_FOR_NODE = 128, /* runs the function of a node */
+	TASK_RUN = 256, /* a run of a graph: the parent of TASK_FOR_NODE */
+	/* Stands for a dependence of a task and is never queued; see proxies.h.
+	 * TASK_UNDEFERRED is set as well, which it never is for a run of a graph. */
 	TASK_PROXY = TASK_RUN,
-	TASK_TURNS = 512, /* has data that tasks use by turns */
-	TASK_HAS_TURNS = 2048, /* at all of them */
+	TASK_TURNS = 512, /* names commutative data, which tasks use by turns */
+	TASK_HAS_TURNS = 2048, /* has its turn at all of these */
 	TASK_SPOILT = 1024, /* data that it reads is of a task that failed */
 	TASK_FINAL = 4096, /* so are its children, which are undeferred */
-	TASK_UNDEFERRED = 8192, /* its maker waits to do it, */
-	TASK_MET = 16384, /* and may: dependences are met */
-	TASK_LEFT = 32768, /* but that ended meanwhile */
+	TASK_UNDEFERRED = 8192, /* its maker waits and will run it; */
+	TASK_MET = 16384, /* its dependences are met, so it may; */
+	TASK_LEFT = 32768, /* the thread of its maker has ended meanwhile */
 	/* Not TASK_UNDEFERRED: proxies stand for some of its dependences. */
 	TASK_PROXIES = TASK_LEFT,
 };
@@ -110,8 +114,8 @@ enum {
 struct ktrt_task {
 	CACHE_ALIGNED ktrt_func func; /* M, E (task_spoil()) */
 	void *arg; /* M */
-	struct ktrt_task
-		*parent; /* read by thieves of other tasks, too; M, A */
+	/* Read by thieves of other tasks, too; M, A */
+	struct ktrt_task *parent;
 	union {
 		/* Read by thieves of other tasks, too; M, A */
 		struct ktrt_group *group;
@@ -120,7 +124,8 @@ struct ktrt_task {
 	};
 	/* In lists of ready tasks: E; on node queues: Q */
 	struct ktrt_task *next;
-	uint32_t nesting; /* the parent's and 1; as parent; M, A */
+	/* One more than the parent's; read as ->parent is; M, A */
+	uint32_t nesting;
 	uint16_t flags; /* M; what E adds: A */
 	int16_t priority; /* M */
 	union {
@@ -142,7 +147,7 @@ struct ktrt_task {
 	int error; /* first code of the body or a child; A */
 	/* First code of a child that was not yet waited for; A */
 	int child_error;
-	uint32_t wake; /* signal: children are complete; A */
+	uint32_t wake; /* signal to the waiter: children are complete; A */
 	union {
 		struct domain *domain; /* data of the children; B */
 		ktrt_func kept; /* TASK_NODE that is TASK_SPOILT; E */
@@ -150,11 +155,12 @@ struct ktrt_task {
 	struct access *access; /* M */
 	uint32_t nr_access; /* M */
 	int16_t node; /* M */
-	uint16_t maker; /* its worker's slot and 1; M */
+	uint16_t maker; /* slot of the worker that made it, plus 1; M */
 	uint64_t order; /* on a node queue; Q */
 	union {
-		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED; A */
-		struct ktrt_task *of; /* TASK_FOR_NODE; B */
+		/* TASK_OUTER: a record that came back; A */
+		struct ktrt_task *back;
+		struct ktrt_task *of; /* TASK_FOR_NODE: the node; B */
 		struct ktrt_graph *graph; /* TASK_RUN; M */
 		struct proxies *proxies; /* TASK_PROXIES; M */
 	};
@@ -204,15 +210,15 @@ struct counts {
 	uint64_t tasks, steals, parks, wakeups, replaced, surrenders;
 };
 
-/* How often in a row a task has yielded, with nothing else done on its stack. */
+/* How often in a row a task has yielded while no other task ran on its stack. */
 struct yields {
 	const struct ktrt_task *by;
 	uint64_t tasks; /* ->counts.tasks meanwhile */
 	uint32_t nr;
 };
 
-/* A thread of the runtime, or an attached thread (it has ->outer, and no core but while
- * it visits one).  All O but for what says otherwise; ->slot is constant. */
+/* A thread of the runtime, or an attached thread, which has ->outer, and a core only while
+ * it visits one.  Fields without a letter are O; ->slot is constant. */
 struct worker {
 	CACHE_ALIGNED struct ktrt_task *current;
 	struct core *core; /* W, A */
@@ -224,33 +230,39 @@ struct worker {
 	uint32_t stuck; /* counted in ->core->nr_stuck; L, A */
 	uint32_t tick;
 	uint32_t nest; /* tasks done at once on its stack, one in another */
-	ktrt_func
-		at_once; /* found brief since a task was last queued, or NULL */
-	uint32_t nr_foreign; /* tasks of other workers that it did; */
-	uint64_t foreign_ns; /* what some of these took, and */
-	uint64_t rest_ns; /* how long it last left them to their makers */
+	/* A function that is known to be brief since a task was last queued, or NULL */
+	ktrt_func at_once;
+	uint32_t nr_foreign; /* tasks of other workers that it ran, */
+	uint64_t foreign_ns; /* what those of them took that were timed, */
+	uint64_t rest_ns; /* for how long it last left them to their makers */
 	uint64_t made; /* tasks, in 64s; A */
-	uint32_t nr_taken; /* nodes that it took from others, of */
-	uint32_t judged; /* so many, since */
-	uint64_t judged_ns; /* then; 0: never */
-	struct worker *fast; /* may do its nodes faster alone, or NULL: */
-	uint64_t fast_ns; /* if it needs no more for each */
+	/* Taking nodes of graphs from other workers, see short_tasks.c: */
+	uint32_t nr_taken; /* nodes that it took since ->judged_ns; */
+	uint32_t judged; /* once there are so many, it judges; */
+	uint64_t judged_ns; /* when it last did; 0: never */
+	struct worker *fast; /* may be faster alone, or NULL: */
+	uint64_t fast_ns; /* if it needs no more than this for a node */
 	bool advertised; /* its flag in the mask is set */
-	bool lone; /* attached: it makes one task and waits, as it seems; */
+	/* Of an attached thread: */
+	bool lone; /* it seems to make one task at a time and wait for it; */
 	bool lent; /* a worker was woken on the CPU that it occupies; */
 	struct counts counts; /* A */
-	struct core *below; /* the core that it was on when last asked; */
-	const uint32_t *on_cpu; /* the kernel says there where, or NULL: A; */
-	struct ktrt_task *outer; /* what it spawns are children of; */
-	uint64_t waited; /* its ->spawned at the last wait; */
-	uintptr_t stack_least,
-		stack_end; /* in between it may help; 0: unknown */
-	uint32_t stalls; /* rt.stalls that it knows of; A */
+	struct core *below; /* the core that it ran on when last asked; */
+	/* Where the kernel writes its CPU, or NULL; A */
+	const uint32_t *on_cpu;
+	struct ktrt_task *outer; /* the parent of the tasks that it makes; */
+	uint64_t waited; /* ->outer->spawned at the last wait; */
+	uintptr_t
+		stack_least; /* it may help while its stack pointer is between; */
+	uintptr_t stack_end; /* 0: unknown */
+
+	uint32_t stalls; /* the value of rt.stalls that it last saw; A */
 	uint32_t no_open; /* that at which it last found none; wait_search.c */
 	uint32_t grants; /* checks of the limit on children to skip */
 	struct yields yields;
-	struct ktrt_task *blank; /* for what is done at once, or NULL */
-	bool begun_now; /* what ktrt_spawn_begin() began is such */
+	/* A record for tasks that are run at once, or NULL */
+	struct ktrt_task *blank;
+	bool begun_now; /* ktrt_spawn_begin() began such a task */
 
 	struct deque deque; /* deque.h */
 
@@ -258,24 +270,26 @@ struct worker {
 	 * until it is woken; A */
 	CACHE_ALIGNED uint32_t wake;
 	uint32_t *awaited; /* the signal for which it sleeps, or NULL; A */
-	/* In its queue is a task for this one, or NULL; W */
+	/* The worker in whose queue a task waits for this one, or NULL; W */
 	struct worker *maker;
-	int cpu; /* bound to it; -1; W */
-	bool leads; /* shall be, or is, the leader; W */
-	bool borrows; /* its last task's maker waits for the CPU, as it seems */
-	bool handed; /* its next task is such a one */
+	int cpu; /* that it is bound to, or -1; W */
+	bool leads; /* is the leader, or will be when it is woken; W */
+	bool borrows; /* the maker of its last task seems to wait for the CPU */
+	bool handed; /* its next task is of such a maker */
 	bool listed; /* on core->parked; L; or */
 	bool pooled; /* on rt.pool; P */
 	bool joinable; /* P, A */
 	struct worker *link; /* in a list; L or P, as the list is */
 	pid_t tid; /* A */
-	struct umt *umt; /* watches it, or NULL; A */
-	pthread_t thread; /* who makes it; read when it is to be joined */
-	/* Attached, on a core: what it waits for and has left to workers, or NULL.  It may
-	 * be gone; A */
+	struct umt *umt; /* the subscriber that monitors it, or NULL; A */
+	pthread_t
+		thread; /* written by the thread that makes it, read to join it */
+	/* Of an attached thread on a core: the task that it waits for and has left to
+	 * workers, or NULL.  The task may be gone; A */
 	const struct ktrt_task *left;
 
-	struct ktrt_task records[RECORD_TASKS]; /* of the pool like others */
+	/* The pool has them, like others */
+	struct ktrt_task records[RECORD_TASKS];
 };
 
 struct core {
@@ -284,19 +298,19 @@ struct core {
 	unsigned index; /* I */
 	int node; /* index of the node queue; I */
 	unsigned cache; /* last-level cache; the workers' slots go by it; I */
-	int active; /* workers here that do not sleep by our doing; L, A */
+	int active; /* workers here that the runtime has not put to sleep; L, A */
 	/* Of these, without UMT, those that were blocked in a stall and whose task has
 	 * neither ended nor waited since; L, A */
 	int nr_stuck;
 	struct worker *parked; /* an idle worker that last worked here; L */
 	uint32_t nr_suspended; /* L, A */
 	uint32_t arriving; /* a worker was woken and does not run yet; A */
-	/* They went in the middle of a task; oldest first; L */
+	/* Workers that left in the middle of a task; oldest first; L */
 	struct worker *suspended;
 	struct worker **suspended_end; /* L */
-	/* Who last left as it was overloaded, or NULL; L */
+	/* The worker that last left because the core was overloaded, or NULL; L */
 	struct worker *leaver;
-	uint32_t wants_thread; /* ask of the leader; A */
+	uint32_t wants_thread; /* a request to the leader; A */
 	struct worker *visitor; /* an attached thread; visit.c; or NULL; A */
 };
 
@@ -323,15 +337,16 @@ struct node {
 	unsigned short *near; /* the other nodes, nearest first */
 };
 
-/* By these nodes of graphs are judged; see short_tasks.c. */
+/* How nodes of graphs are judged; see short_tasks.c. */
 struct node_times {
-	/* Taken in less each, all included, they may not have been worth it. */
+	/* If a thief needs less than this for each node, with all that it costs to take
+	 * it, the nodes may not be worth taking. */
 	uint64_t taken_ns;
-	/* They are not where their worker needs less for each. */
+	/* They are not if their worker needs less than this for each. */
 	uint64_t fast_ns;
-	uint64_t fast_wide_ns; /* the same where several are taken at a time */
-	uint64_t watch_ns; /* for so long that worker is watched at first, */
-	uint64_t rest_ns; /* and for so long it is left alone at most */
+	uint64_t fast_wide_ns; /* the same if several are taken at a time */
+	uint64_t watch_ns; /* that worker is watched for so long at first, */
+	uint64_t rest_ns; /* and left alone for so long at most */
 };
 
 #define FUNCS_KNOWN 64
@@ -341,30 +356,30 @@ struct runtime {
 	struct ktrt_options options;
 	unsigned nr_cores, nr_caches, nr_nodes;
 	struct node *nodes;
-	unsigned short *near; /* memory of theirs */
-	struct ktrt_task **families; /* memory of the node queues */
+	unsigned short *near; /* the array that nodes[].near point into */
+	struct ktrt_task **families; /* the array that the node queues use */
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
 	uint64_t spin_ns;
-	struct node_times
-		nodes_judged; /* tests change it before there are nodes */
-	unsigned nr_slots; /* entries of workers and loaded, */
-	unsigned slots_per_cache; /* of these */
+	/* Tests change it before there are nodes */
+	struct node_times nodes_judged;
+	unsigned nr_slots; /* entries of ->workers and ->loaded, */
+	unsigned slots_per_cache; /* of these, for each last-level cache */
 
 	/* Cores that are idle, and workers that search for tasks (high half); A */
 	CACHE_ALIGNED uint64_t idlers;
 	uint32_t leader_sleeps; /* C, A */
 
-	/* What is read at each step and hardly ever written. */
+	/* Read for each task and hardly ever written: */
 	CACHE_ALIGNED uint32_t stop; /* G, A */
-	/* Three that outlive a runtime, and that anybody may read at any time. */
+	/* These three outlive a runtime, and any thread may read them at any time. */
 	uint32_t runs; /* G, A */
 	uint32_t generation; /* changes in the child of a fork; A */
 	uint32_t starts; /* of a runtime in this process; G, A */
-	/* Groups that were cancelled, ever; 1 more: ->trace; A */
+	/* How many groups were ever cancelled, plus 1 if there is ->trace; A */
 	uint32_t cancels;
 	uint32_t failures; /* did a task fail, ever?  A */
-	struct trace *trace; /* what is written down, or NULL: see trace.h; I */
+	struct trace *trace; /* or NULL: see trace.h; I */
 	struct core *cores; /* I */
 	struct node_queue *node_queues; /* one a node; I */
 	/* By slot; I; each NULL, or published under P with release */
@@ -373,52 +388,55 @@ struct runtime {
 	union mask_line *loaded;
 	/* Cores that nobody works on, by index; I; each L, A */
 	union mask_line *idle;
-	/* NULL: none, or none yet.  By the thread that opens it, once; whoever finds
-	 * ->counts or ->has_umt set may read it */
+	/* NULL: there is no UMT, or it is not open yet.  Written once, by the thread that
+	 * opens it.  A thread that finds ->counts or ->has_umt set may read it */
 	struct umt *umt;
-	/* The same: workers belong to it; or it rests: NULL.  By the thread that
-	 * opens or wakes it, and between these by C; A */
+	/* The same subscriber while workers belong to it; NULL while it is paused.
+	 * Written by the thread that opens or resumes it, and in between by C; A */
 	struct umt *watching;
-	const struct umt_core
-		*counts; /* of UMT, or NULL; by rt_counts(); as ->watching */
+	/* Those of UMT, or NULL; read by rt_counts(); written as ->watching is */
+	const struct umt_core *counts;
 
 	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind(); A */
 
 	CACHE_ALIGNED uint32_t attached; /* G, A */
 	uint32_t nr_threads; /* A */
-	/* Threads that ended in a task and tidy up, or that are not the runtime's
-	 * and end an event; A */
+	/* Threads that ended inside a task and clean up, and threads that do not belong to
+	 * the runtime and end an event; A */
 	uint32_t ending;
-	/* Nothing was begun for some time, though ready; C, A */
+	/* How often no task was begun for some time, although some were ready; C, A */
 	uint32_t stalls;
-	/* Of these, the last after all had searched in vain; C, A */
+	/* The last of these that all workers had searched in vain for a task in; C, A */
 	uint32_t searched;
-	uint32_t in_vain; /* and the last that nobody could end; C, A */
+	uint32_t in_vain; /* the last of these that no worker could end; C, A */
 	uint64_t events; /* external ones that are outstanding; A */
-	uint32_t
-		idle_hint; /* where the last search for an idle core ended; A */
+	/* Where the last search for an idle core ended; A */
+	uint32_t idle_hint;
 
 	/* Workers that no core needs. */
 	CACHE_ALIGNED pthread_mutex_t pool_lock; /* P */
 	struct worker *pool; /* P */
-	struct worker *retired; /* records without a thread; P */
+	struct worker *retired; /* workers without a thread; P */
 
 	struct pool tasks, smalls; /* record_pool.h */
 	struct pool arrays[ACCESS_POOLS]; /* access_arrays.h */
 
-	/* A thread that opens UMT, or NULL; I, then D */
+	/* The thread that opens UMT, or NULL; I, then D */
 	struct umt_load *load;
-	uint32_t loading; /* who makes that thread, then it; A */
-	uint32_t has_umt; /* UMT counts, or rests; as ->watching; A */
-	uint32_t
-		resting; /* UMT watches nobody, as all workers sleep; the same */
+	/* Set by the thread that makes that thread, reset by it; A */
+	uint32_t loading;
+	/* UMT counts or is paused; written as ->watching is; A */
+	uint32_t has_umt;
+	/* UMT is paused, because all workers sleep; written as ->watching is; A */
+	uint32_t resting;
 	bool never_rests; /* C, A */
 	uint64_t rest_after_ns; /* I, A: tests change it */
 	pthread_mutex_t load_lock; /* D */
 	pthread_t leader; /* I */
-	int leader_fd; /* an eventfd to wake it; G, A: UMT's thread may be there first */
-	uint32_t
-		leading; /* threads that lead: 1, or for a moment none, or 2; A */
+	/* An eventfd that wakes the leader; G, A: the thread that opens UMT may use it
+	 * before there is a leader */
+	int leader_fd;
+	uint32_t leading; /* threads that lead: 1, or for a moment 0 or 2; A */
 	uint64_t samples, overloaded; /* C, A */
 	uint64_t replaced; /* A */
 };
@@ -733,24 +751,24 @@ bool park_hand(struct core *core, struct worker *maker);
 bool park_dispatch(struct core *core, bool blocked);
 /* The same for a core whose active workers are blocked. */
 bool park_reinforce(struct core *core);
-/* The workers of a core are blocked, and there are no tasks: mark the core idle. */
+/* The workers of a core are blocked and no tasks are queued: mark the core idle. */
 void park_mark_idle(struct core *core);
-/* Without UMT: all workers of the core are blocked.  Those in tasks do not count as ready
- * until their task ends or waits. */
+/* Without UMT: all workers of the core are blocked.  From now on those inside tasks do not
+ * count as ready until their task ends or waits. */
 void park_stuck(struct core *core);
-/* The task of the calling worker, which was such, has. */
+/* The calling worker was such a one, and its task has ended or waits. */
 void park_goes_on(struct worker *w);
-/* The core is a new thread's, or an attached one's besides; under no lock. */
+/* A new thread gets the core, or an attached thread visits it; under no lock. */
 void park_arrive(struct core *core);
-/* The thread could not be made, or, an attached one, goes: undo park_arrive(). */
+/* The thread could not be made, or the attached thread leaves: undo park_arrive(). */
 void park_arrive_not(struct core *core, struct worker *visitor);
-/* Take a worker that sleeps for want of tasks, or NULL. */
+/* Take a worker off its list that sleeps because there are no tasks; or NULL. */
 struct worker *park_take_idle(void);
 /* Wake all workers, so that they see rt.stop. */
 void park_wake_all(void);
-/* All threads are gone: give back what is counted of them. */
+/* All threads have ended: reset what was counted of them. */
 void park_forget(void);
-/* The thread ends in the middle of whatever. */
+/* The thread of the worker ends inside a task or a wait. */
 void park_gone(struct worker *w);
 
 static inline void count_search(void)
@@ -772,7 +790,7 @@ static inline int core_ready(const struct core *core)
 		      : at_peek(&core->active) - at_peek(&core->nr_stuck);
 }
 
-/* Must a worker between two tasks see park_overloaded()? */
+/* Must a worker call park_overloaded() between two tasks? */
 static inline bool core_overloaded(const struct core *core)
 {
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
@@ -780,13 +798,13 @@ static inline bool core_overloaded(const struct core *core)
 
 /* ---- group.c ---- */
 
-/* Mapped for groups. */
+/* How much memory is mapped for groups. */
 size_t groups_bytes(void);
-/* Those of the parent are never given back. */
+/* In the child: groups of the parent are never given back. */
 void groups_after_fork(void);
 
-/* Not of a runtime that has ended, nor of the parent of a fork?  By a thread of the
- * runtime. */
+/* Was the group made by the runtime that runs now, and not by one that has ended, or in
+ * the parent of a fork?  Called by threads of the runtime. */
 static inline bool group_is_current(const struct ktrt_group *group)
 {
 	return group->starts == rt.starts;
@@ -794,7 +812,7 @@ static inline bool group_is_current(const struct ktrt_group *group)
 
 /* ---- error_codes.c ---- */
 
-/* A fork copies the table when nobody changes it. */
+/* A fork holds the lock of the table, so that the child gets a consistent copy. */
 void codes_before_fork(void);
 void codes_after_fork(void);
 
@@ -806,12 +824,12 @@ static inline bool task_has_proxies(const struct ktrt_task *task)
 	       TASK_PROXIES;
 }
 
-/* A dependence is met for which a proxy stands. */
+/* The record of a proxy is ready: what it waited for in its chain is over. */
 void proxy_ready(struct worker *w, struct ktrt_task *record);
-/* The task is complete: what it has not released it does now. */
+/* The task is complete: release all data that it has not released yet. */
 void proxies_complete(struct worker *w, struct ktrt_task *task);
-/* Must children of the task still wait for data that it names weakly?  By who has a
- * task that has not begun, or is below it. */
+/* Must children of the task still wait for data that it names weakly?  Called by a thread
+ * that has taken the task and not begun it, or that runs a task below it. */
 bool proxies_closed(const struct ktrt_task *task);
 
 /* ---- group_search.c ---- */
@@ -855,7 +873,7 @@ static inline bool threads_at_limit(void)
 	return at_peek(&rt.nr_threads) >= rt.options.max_threads;
 }
 
-/* One that goes before those in the worker's queue? */
+/* Has the node queue a task that goes before those in the worker's own queue? */
 static inline bool sched_urgent(const struct worker *w)
 {
 	return node_queue_urgent(&rt.node_queues[w->core ? w->core->node : 0]);
@@ -869,39 +887,39 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
 #define SHORT_TASKS_JUDGED 8
 /* When the runtime begins. */
 void short_tasks_begin(void);
-/* It took @nr nodes of a graph from there and has a core: now and then that may set
- * w->fast, */
+/* The worker has a core and took @nr nodes of a graph from @victim.  If nodes seem not to be
+ * worth taking, this sets w->fast. */
 void short_tasks_judge(struct worker *w, struct worker *victim, uint32_t nr);
-/* and is to leave w->fast alone, as long as that does its tasks so fast and,
- * unless NULL, @awaited has children. */
+/* Take nothing from w->fast as long as it is that fast; if @awaited is not NULL, only as
+ * long as @awaited has children. */
 void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited);
 
 /* ---- wake.c ---- */
 
-/* The core that an attached thread runs on; NULL: none of ours. */
+/* The core that an attached thread runs on; NULL: its CPU is not the runtime's. */
 struct core *core_below(struct worker *w);
 
-/* Wake a worker for an idle core, if there is one; the core that an attached thread
- * occupies comes last.  The caller has counted one as searching. */
+/* Wake a worker for an idle core, if there is one.  The core that the attached thread @w
+ * runs on comes last.  The caller has added one to the count of searching workers. */
 void wake_worker(struct worker *w);
 /* The attached thread is about to wait.  Return: true if the worker of its core can
  * take over, or works and tasks are queued: the thread had better sleep than spin on
  * that CPU.  Then no other CPU has to wake up. */
 bool wake_below(struct worker *w);
-/* For a task in its queue that the attached thread will wait for: the same, by
- * park_hand(). */
+/* The same for one task in the queue of the attached thread, for which that will wait: the
+ * worker takes it by park_hand(). */
 bool wake_to_hand(struct worker *w);
 
 /* ---- visit.c ---- */
 
-/* Of an attached thread: it counts as a worker of the core below it. */
+/* A visit: an attached thread counts as a worker of the core that it runs on. */
 struct visit {
-	struct worker *w; /* NULL: there is none */
+	struct worker *w; /* NULL: the thread does not visit a core */
 	int cancel_state;
 };
 
 bool visit_begin(struct visit *visit, struct worker *w);
-/* Return: a worker takes the core over. */
+/* Return: true if a worker takes the core over. */
 bool visit_end(struct visit *visit);
 
 /* The same if a task has ended the thread. */
@@ -911,8 +929,8 @@ static inline void visit_left(struct visit *visit)
 		visit_end(visit);
 }
 
-/* Do tasks that the attached thread waits for by @above, or, unless NULL, @group, if
- * they are brief.  Return: there may be more, and no worker comes for them. */
+/* Run brief tasks that the attached thread waits for: children of @above, or if @group is not
+ * NULL, tasks of @group.  Return: true if there may be more and no worker comes for them. */
 bool visit_help(struct worker *w, struct ktrt_task *above,
 		const struct ktrt_group *group);
 
@@ -923,7 +941,7 @@ void visit_leave(struct worker *w, struct ktrt_task *task);
 
 int leader_start(void);
 void leader_stop(void);
-/* Wake the leader: somebody asks for a thread, or it has to stop. */
+/* Wake the leader, because a thread is requested or because it has to stop. */
 void leader_kick(void);
 /* After a core was marked as not idle: the leader either sees that before it
  * sleeps for long, or is seen here. */
@@ -939,7 +957,7 @@ void leader_lead(struct worker *w);
 extern __thread bool leads_now;
 #endif
 
-/* The calling thread is the C of the legend. */
+/* The calling thread must be the leader, C of the legend. */
 static inline void leader_assert(void)
 {
 #ifdef RANK_ASSERTS
@@ -949,24 +967,24 @@ static inline void leader_assert(void)
 
 /* ---- umt_load.c ---- */
 
-/* UMT is opened: at once, or by a thread, as the options say. */
+/* Open UMT: here or by another thread, as the options say. */
 void umt_load_start(void);
 void umt_load_stop(void);
 /* By the leader, now and then.  Join the loader once it has ended.  Without this, exit()
  * without ktrt_stop() leaves an unjoined thread. */
 void umt_load_join_ended(void);
-/* By the leader, when all workers have slept for some time: UMT watches nobody and
- * costs other programs nothing.  false: not now. */
+/* By the leader, when all workers have slept for some time: pause UMT, so that it costs other
+ * programs nothing.  Return: false if that is not possible now. */
 bool umt_rest(void);
-/* By the leader: somebody works again. */
+/* By the leader: a worker runs again, so resume UMT. */
 void umt_rest_ends(void);
 
 /* ---- cores.c ---- */
 
 /* Fills in cores, nodes and caches; -EINVAL without a CPU, -ENOMEM */
 int cores_read(const struct ktrt_options *options);
-/* The same of @cpus, @wanted of them (0: as ktask's limits are), as many as
- * that reaches from one node: what cores_read() finds out, and tests make up. */
+/* Lay out cores on the first @wanted of @cpus in the order of nodes and caches (0: as many as
+ * ktask's limits allow).  cores_read() calls it with real CPUs, tests with made-up ones. */
 int cores_lay_out(const cpu_set_t *cpus, int nr_cpus, unsigned wanted);
 void cores_free(void);
 /* Index of a NUMA node of the kernel's number, or -1 */
