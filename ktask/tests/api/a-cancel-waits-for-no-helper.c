@@ -64,21 +64,13 @@ static bool work_never(struct pool_item *pool_item)
 	return true;
 }
 
-static bool sleeps(pid_t tid)
-{
-	char state[32];
-
-	return status_field(tid, "State", state, sizeof(state)) &&
-	       state[0] == 'S';
-}
-
 static bool is_parked(pid_t tid)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
 
-	while (!sleeps(tid) && ktest_now_ns() < end_ns)
+	while (!thread_sleeps(tid) && ktest_now_ns() < end_ns)
 		nap_us(1000);
-	return sleeps(tid);
+	return thread_sleeps(tid);
 }
 
 static void park_helpers(void)

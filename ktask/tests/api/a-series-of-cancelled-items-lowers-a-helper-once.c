@@ -68,20 +68,12 @@ static bool is_low(pid_t tid)
 	return sched_getscheduler(tid) == SCHED_IDLE;
 }
 
-static bool is_asleep(pid_t tid)
-{
-	char state[32];
-
-	return status_field(tid, "State", state, sizeof(state)) &&
-	       state[0] == 'S';
-}
-
 static void fall_asleep(pid_t tid)
 {
 	uint64_t since_ns = ktest_now_ns();
 
 	helper_is_late = true;
-	while (!is_asleep(tid))
+	while (!thread_sleeps(tid))
 		nap_or_fail(since_ns);
 	helper_is_late = false;
 }

@@ -32,21 +32,13 @@ int __lsan_is_turned_off(void)
 
 /* ---- the process that ends ---- */
 
-static bool sleeps(pid_t tid)
-{
-	char state[32];
-
-	return status_field(tid, "State", state, sizeof(state)) &&
-	       state[0] == 'S';
-}
-
 static bool all_sleep(void)
 {
 	pid_t tids[64];
 	unsigned nr = helpers_now(tids, 64);
 
 	for (unsigned i = 0; i < nr; i++)
-		if (!sleeps(tids[i]))
+		if (!thread_sleeps(tids[i]))
 			return false;
 	return nr;
 }

@@ -14,36 +14,28 @@
 
 static unsigned ran;
 
-static const char *backend(void)
-{
-	struct ktrt_info info = KTRT_INFO_INIT;
-
-	assert_int_equal(ktrt_info_get(&info), 0);
-	return info.backend;
-}
-
 /* false: there is no UMT here that could rest. */
 static bool start_with_umt(const struct way *way)
 {
 	if (way->flags & (KTRT_NO_UMT | KTRT_UNBOUND))
 		return false;
 	start_way(way);
-	assert_true(holds_soon(strcmp(backend(), "loading")));
-	if (!strcmp(backend(), "bpf") &&
+	assert_true(holds_soon(strcmp(backend_in_use(), "loading")));
+	if (!strcmp(backend_in_use(), "bpf") &&
 	    (at_load(&rt.resting) || nr_bpf_links()))
 		return true;
 	assert_int_equal(ktrt_stop(), 0);
 	return false;
 }
 
-static int nap(void *arg)
+static int nap_task(void *arg)
 {
 	nap_us((long)arg);
 	more(ran);
 	return 0;
 }
 
-static int spin(void *arg)
+static int spin_task(void *arg)
 {
 	uint64_t until = ktest_now_ns() + (uint64_t)(long)arg * 1000;
 
@@ -79,13 +71,14 @@ static void comes_and_goes(const struct way *way)
 				       at_load(&rt.never_rests)));
 		if (at_load(&rt.never_rests))
 			break;
-		assert_string_equal(backend(), "bpf");
+		assert_string_equal(backend_in_use(), "bpf");
 		/* As long as it takes: tasks that work, and that block. */
 		while (!umt_works()) {
 			for (int i = 0; i < 8; i++)
-				assert_int_equal(ktrt_spawn(i % 2 ? nap : spin,
-							    (void *)2000),
-						 0);
+				assert_int_equal(
+					ktrt_spawn(i % 2 ? nap_task : spin_task,
+						   (void *)2000),
+					0);
 			assert_int_equal(ktrt_wait(), 0);
 		}
 		/* Or this thread stood so long that it rests again, which is
@@ -122,8 +115,8 @@ static void bursts_meet_every_moment(void **state)
 				assert_int_equal(
 					ktrt_spawn(
 						ktest_random_below(&random, 2)
-							? nap
-							: spin,
+							? nap_task
+							: spin_task,
 						(void *)(long)
 							ktest_random_below(
 								&random, 2000)),
@@ -153,13 +146,14 @@ static void is_named_throughout(const struct way *way)
 		uint64_t until = ktest_now_ns() + ROUND_NS;
 
 		for (int i = 0; i < 8; i++)
-			assert_int_equal(ktrt_spawn(spin, (void *)5000), 0);
+			assert_int_equal(ktrt_spawn(spin_task, (void *)5000),
+					 0);
 		assert_int_equal(ktrt_wait(), 0);
 		while (ktest_now_ns() < until && !at_load(&rt.never_rests) &&
 		       !(at_load(&rt.resting) &&
 			 nr_bpf_links() <= LINKS_AT_REST))
 			for (int i = 0; i < 100; i++)
-				assert_string_equal(backend(), "bpf");
+				assert_string_equal(backend_in_use(), "bpf");
 	}
 	assert_int_equal(ktrt_stop(), 0);
 }

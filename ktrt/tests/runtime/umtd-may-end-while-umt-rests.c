@@ -68,15 +68,7 @@ static void umtd_kill(void)
 	unsetenv("UMT_SOCKET");
 }
 
-static const char *backend(void)
-{
-	struct ktrt_info info = KTRT_INFO_INIT;
-
-	assert_int_equal(ktrt_info_get(&info), 0);
-	return info.backend;
-}
-
-static int spin(void *arg)
+static int spin_task(void *arg)
 {
 	uint64_t until = ktest_now_ns() + 2000000;
 
@@ -86,10 +78,10 @@ static int spin(void *arg)
 	return 0;
 }
 
-static void work(void)
+static void run_some_tasks(void)
 {
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(ktrt_spawn(spin, NULL), 0);
+		assert_int_equal(ktrt_spawn(spin_task, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
 }
 
@@ -104,7 +96,7 @@ static bool is_joined(void)
 }
 
 /* umtd has been told of it, too. */
-static bool rests(void)
+static bool umt_is_at_rest(void)
 {
 	return at_load(&rt.resting) && !nr_bpf_links();
 }
@@ -113,23 +105,23 @@ static void the_waking_thread_is_joined(void **state)
 {
 	umtd_begin();
 	assert_int_equal(ktrt_start(NULL), 0);
-	assert_true(holds_soon(strcmp(backend(), "loading")));
-	if (strcmp(backend(), "bpf")) {
+	assert_true(holds_soon(strcmp(backend_in_use(), "loading")));
+	if (strcmp(backend_in_use(), "bpf")) {
 		assert_int_equal(ktrt_stop(), 0);
 		umtd_kill();
 		ktest_skip("umtd can load no program");
 	}
-	assert_true(holds_soon(rests()));
+	assert_true(holds_soon(umt_is_at_rest()));
 	kill(umtd, SIGSTOP);
 	while (!at_load(&rt.loading))
-		work();
+		run_some_tasks();
 	/* It waits for an answer; the leader sleeps as long as nobody works. */
 	assert_true(holds_soon(at_load(&rt.leader_sleeps)));
 	umtd_kill();
 	assert_true(holds_soon(!at_load(&rt.loading)));
 	assert_true(holds_soon(is_joined()));
-	assert_string_equal(backend(), "none");
-	work();
+	assert_string_equal(backend_in_use(), "none");
+	run_some_tasks();
 	assert_int_equal(get(ran) % 8, 0);
 	assert_int_equal(ktrt_stop(), 0);
 }

@@ -239,6 +239,14 @@ bool status_field(pid_t tid, const char *name, char *value, size_t size)
 	return found;
 }
 
+bool thread_sleeps(pid_t tid)
+{
+	char state[32];
+
+	return status_field(tid, "State", state, sizeof(state)) &&
+	       state[0] == 'S';
+}
+
 /* Threads of this process that have @name, or all for NULL. */
 static unsigned find_threads(const char *name, pid_t *tids, unsigned capacity)
 {

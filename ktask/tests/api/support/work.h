@@ -124,6 +124,9 @@ unsigned helpers_now(pid_t *tids, unsigned capacity);
 /* status_field - a line of /proc/self/task/@tid/status, after "Name:\t" */
 bool status_field(pid_t tid, const char *name, char *value, size_t size);
 
+/* thread_sleeps - is thread @tid of this process blocked, and not waiting for a CPU? */
+bool thread_sleeps(pid_t tid);
+
 /* child_status - wait for @pid; kills it and returns -1 when it hangs */
 int child_status(pid_t pid);
 

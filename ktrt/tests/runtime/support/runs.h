@@ -56,6 +56,15 @@ static inline void in_each_way(void (*test)(void))
 	}
 }
 
+/* What serves UMT, or "loading", or "none". */
+static inline const char *backend_in_use(void)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	assert_int_equal(ktrt_info_get(&info), 0);
+	return info.backend;
+}
+
 static inline void nap_us(long us)
 {
 	struct timespec time = { us / 1000000, us % 1000000 * 1000 };
