@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* The first such event from place @from on, or -1. */
-static int find(int from, uint32_t tid, int kind)
+static int find_event(int from, uint32_t tid, int kind)
 {
 	int i;
 
@@ -23,11 +23,11 @@ static int find(int from, uint32_t tid, int kind)
 	return -1;
 }
 
-static int count(int from, uint32_t tid, int kind)
+static int count_events(int from, uint32_t tid, int kind)
 {
 	int nr = 0;
 
-	while ((from = find(from, tid, kind) + 1))
+	while ((from = find_event(from, tid, kind) + 1))
 		nr++;
 	return nr;
 }
@@ -78,7 +78,7 @@ static void by_its_last_thread(void)
 static bool has_gone(struct umt *subscriber, uint32_t tid, int times)
 {
 	collect_more(subscriber);
-	return count(0, tid, UMT_GONE) == times;
+	return count_events(0, tid, UMT_GONE) == times;
 }
 
 /* Return: the number of the thread that executed the program; @pid, of it. */
@@ -118,19 +118,19 @@ static void assert_followed(void (*exec)(void))
 	assert_int_not_equal(tid, pid);
 	/* Of the first thread and of this one. */
 	assert_true(holds_soon(has_gone(subscriber, number, 2)));
-	assert_int_equal(count(0, number, UMT_NEW), 2);
+	assert_int_equal(count_events(0, number, UMT_NEW), 2);
 	/* The old number is gone, once and for all. */
-	gone = find(0, tid, UMT_GONE);
+	gone = find_event(0, tid, UMT_GONE);
 	assert_true(gone >= 0);
-	assert_int_equal(find(gone + 1, tid, UMT_NEW), -1);
-	assert_int_equal(find(gone + 1, tid, UMT_RUN), -1);
+	assert_int_equal(find_event(gone + 1, tid, UMT_NEW), -1);
+	assert_int_equal(find_event(gone + 1, tid, UMT_RUN), -1);
 	/* The new one is there, with a thread that has the core. */
-	born = find(gone, number, UMT_NEW);
+	born = find_event(gone, number, UMT_NEW);
 	assert_true(born >= 0);
 	assert_int_equal(seen_events[born].detail, pid);
-	assert_true(find(born, number, UMT_RUN) >= 0);
-	assert_true(find(born, number, UMT_BLOCK) >= 0);
-	assert_true(find(born, number, UMT_GONE) >= 0);
+	assert_true(find_event(born, number, UMT_RUN) >= 0);
+	assert_true(find_event(born, number, UMT_BLOCK) >= 0);
+	assert_true(find_event(born, number, UMT_GONE) >= 0);
 	umt_close(subscriber);
 }
 
@@ -155,7 +155,7 @@ static void the_first_thread(void **state)
 	tid = follow(subscriber, by_its_first_thread, &pid);
 	assert_int_equal(tid, pid);
 	assert_true(holds_soon(has_gone(subscriber, tid, 1)));
-	assert_int_equal(count(0, tid, UMT_NEW), 1);
+	assert_int_equal(count_events(0, tid, UMT_NEW), 1);
 	umt_close(subscriber);
 }
 

@@ -22,7 +22,7 @@ static uint32_t gettid_of_self(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-static int count(const struct umt *subscriber, uint32_t tid, int kind)
+static int count_events(const struct umt *subscriber, uint32_t tid, int kind)
 {
 	struct umt *reader = (struct umt *)subscriber;
 	int i, nr = 0;
@@ -88,9 +88,9 @@ static uint32_t child_that_executes(void)
 
 static bool is_followed(const struct umt *subscriber, uint32_t tid)
 {
-	return holds_soon(count(subscriber, tid, UMT_GONE) == 1) &&
-	       count(subscriber, tid, UMT_NEW) == 1 &&
-	       count(subscriber, tid, UMT_BLOCK) >= 1;
+	return holds_soon(count_events(subscriber, tid, UMT_GONE) == 1) &&
+	       count_events(subscriber, tid, UMT_NEW) == 1 &&
+	       count_events(subscriber, tid, UMT_BLOCK) >= 1;
 }
 
 static int reads_its_own(void *is_first)
@@ -122,7 +122,7 @@ static int reads_its_own(void *is_first)
 	ktest_check(process_of(thread_tid) == getpid());
 	ktest_check(is_followed(subscriber, child));
 	ktest_check(process_of(child) == (int)child);
-	ktest_check(holds_soon(count(subscriber, other, UMT_GONE) == 2));
+	ktest_check(holds_soon(count_events(subscriber, other, UMT_GONE) == 2));
 	ktest_check(is_followed(subscriber, below));
 	ktest_check(process_of(below) == (int)below);
 	/* In a namespace of its own no number is higher. */

@@ -29,7 +29,7 @@ static bool is_attached(void)
 	return nr_bpf_links() && umtd_watches();
 }
 
-static int pauses(void *unused)
+static int pause_by_turns(void *unused)
 {
 	struct umt *one = subscribe_by_umtd(0), *other = subscribe_by_umtd(0);
 	struct umt *third;
@@ -80,7 +80,7 @@ static int counts_again(void *unused)
 static void all_may_pause(void **state)
 {
 	umtd_begin(&umtd);
-	assert_int_equal(as_somebody(pauses, NULL), 0);
+	assert_int_equal(as_somebody(pause_by_turns, NULL), 0);
 	assert_int_equal(as_somebody(counts_again, NULL), 0);
 	umtd_end(&umtd);
 }

@@ -89,7 +89,7 @@ static void burn(uint64_t ns)
 		;
 }
 
-static int spin(void *start, void *end, void *arg)
+static int spin_chunk(void *start, void *end, void *arg)
 {
 	burn(10000);
 	return 0;
@@ -98,7 +98,7 @@ static int spin(void *start, void *end, void *arg)
 static int run(unsigned *threads)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 	int error;
 
 	ktask_ctl_set_result(&ctl, &result);

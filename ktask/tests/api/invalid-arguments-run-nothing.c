@@ -8,7 +8,7 @@
 static unsigned nr_calls;
 static unsigned char positions[8]; /* of real memory */
 
-static int count(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	__atomic_add_fetch(&nr_calls, 1, __ATOMIC_RELAXED);
 	return 0;
@@ -16,12 +16,12 @@ static int count(void *start, void *end, void *arg)
 
 static void count_undo(void *start, void *end, void *arg)
 {
-	count(start, end, arg);
+	count_chunk(start, end, arg);
 }
 
 static struct ktask_ctl valid(void)
 {
-	DEFINE_KTASK_CTL(ctl, count, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	ktask_ctl_set_undo_func(&ctl, count_undo);
 	return ctl;

@@ -81,7 +81,7 @@ static int progress(const struct ktask_progress *now, void *arg)
 	return watch->late || (watch->steps > STEADY && watch->kept >= STEADY);
 }
 
-static int spin(void *start, void *end_pos, void *arg)
+static int spin_chunk(void *start, void *end_pos, void *arg)
 {
 	uint64_t units = (uint64_t)end_pos - (uint64_t)start;
 	uint64_t end_ns = ktest_now_ns() + units * 20000;
@@ -94,7 +94,7 @@ static int spin(void *start, void *end_pos, void *arg)
 static int watched_run(void *arg)
 {
 	struct watch watch = { .change = arg, .begin_ns = ktest_now_ns() };
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
 	ktask_ctl_set_progress(&ctl, progress, &watch, 10);
 	/* Of itself a job may find one thread enough. */
@@ -169,7 +169,7 @@ static int starved_spin(void *start, void *end_pos, void *arg)
 		kt_store(&starved, 1);
 		usleep(60000);
 	}
-	return spin(start, end_pos, arg);
+	return spin_chunk(start, end_pos, arg);
 }
 
 static void running(const char *text)

@@ -170,7 +170,7 @@ static void a_refused_file_is_told(void **state)
 
 /* ---- what a job gets ---- */
 
-static int spin(void *start, void *end_pos, void *arg)
+static int spin_chunk(void *start, void *end_pos, void *arg)
 {
 	uint64_t end_ns = ktest_now_ns() + 20000;
 
@@ -196,7 +196,7 @@ static int run_alone(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	unsigned threads = threads_of_process();
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
 	ktask_ctl_set_result(&ctl, &result);
 	ktest_check(!ktask_run(NULL, 1000, &ctl));
@@ -211,7 +211,7 @@ static int run_alone(void *arg)
 static int make_helpers(void *arg)
 {
 	unsigned threads = threads_of_process();
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
 	ktest_check(!ktask_run(NULL, 1000, &ctl));
 	ktest_check(threads_of_process() > threads);
@@ -265,7 +265,7 @@ static void cap_of_nothing_is_no_helper(void **state)
 
 static int run_any(void *arg)
 {
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
 	return ktask_run(NULL, 500, &ctl);
 }

@@ -186,7 +186,7 @@ static void one_that_fails_takes_nothing_of_others(void **state)
 
 /* ---- where there is none ---- */
 
-static int count(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	__atomic_add_fetch((size_t *)arg, (size_t)((char *)end - (char *)start),
 			   __ATOMIC_RELAXED);
@@ -196,7 +196,7 @@ static int count(void *start, void *end, void *arg)
 static int work_without_registry(void)
 {
 	size_t units = 0;
-	DEFINE_KTASK_CTL(ctl, count, &units, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, &units, 1);
 
 	ktest_check(!ktask_run(NULL, UNITS, &ctl));
 	ktest_check(units == UNITS);

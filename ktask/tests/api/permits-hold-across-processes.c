@@ -126,7 +126,7 @@ static void helper_comes(const struct counting *counting)
 		__atomic_add_fetch(&shared->too_many, 1, __ATOMIC_RELAXED);
 }
 
-static int count(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	const struct counting *counting = arg;
 	bool helper = counting->caller != gettid();
@@ -151,7 +151,7 @@ static int count(void *start, void *end, void *arg)
 static int run_counted(size_t units, bool naps)
 {
 	struct counting counting = { gettid(), naps, cap(), find_registry() };
-	DEFINE_KTASK_CTL(ctl, count, &counting, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, &counting, 1);
 
 	if (naps)
 		ktask_ctl_set_fixed_threads(&ctl, 1 + counting.cap);

@@ -23,7 +23,7 @@ typedef int (*wait_func)(struct ktask_job *);
 
 static int counts[NR_UNITS];
 
-static int count(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		__atomic_add_fetch(&counts[i], 1, __ATOMIC_RELAXED);
@@ -59,7 +59,7 @@ static void *load(void)
 
 static void run_job(void *library)
 {
-	DEFINE_KTASK_CTL(ctl, count, NULL, 10);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 10);
 	run_func run;
 
 	*(void **)&run = dlsym(library, "ktask_run");
@@ -71,7 +71,7 @@ static void run_job(void *library)
 /* Closed while helpers are at work. */
 static void start_and_wait(void *library)
 {
-	DEFINE_KTASK_CTL(ctl, count, NULL, 10);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 10);
 	struct ktask_job *job;
 	start_func start;
 	wait_func wait;

@@ -47,7 +47,7 @@ static void add(uint32_t *value)
 	__atomic_add_fetch(value, 1, __ATOMIC_RELAXED);
 }
 
-static void count(int *counts, void *start, void *end, int by)
+static void count_units(int *counts, void *start, void *end, int by)
 {
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		__atomic_add_fetch(&counts[i], by, __ATOMIC_RELAXED);
@@ -59,7 +59,7 @@ static void count(int *counts, void *start, void *end, int by)
 
 static int do_inner(void *start, void *end, void *arg)
 {
-	count(arg, start, end, 1);
+	count_units(arg, start, end, 1);
 	return 0;
 }
 
@@ -89,13 +89,13 @@ static int do_units(void *start, void *end, void *arg)
 		ktask_fail_at((void *)load->fail_at);
 		return FAILURE;
 	}
-	count(load->count, start, end, 1);
+	count_units(load->count, start, end, 1);
 	return 0;
 }
 
 static void undo_units(void *start, void *end, void *arg)
 {
-	count(((struct load *)arg)->count, start, end, -1);
+	count_units(((struct load *)arg)->count, start, end, -1);
 }
 
 /* ---- what a job may look like ---- */

@@ -21,7 +21,7 @@
 
 static struct tree tree;
 
-static int spin(void *start, void *end_pos, void *arg)
+static int spin_chunk(void *start, void *end_pos, void *arg)
 {
 	uint64_t units = (uint64_t)end_pos - (uint64_t)start;
 	uint64_t end_ns = ktest_now_ns() + units * UNIT_NS;
@@ -105,7 +105,7 @@ static bool comes_to_rest(struct ktask_job *job)
 static int begin_and_rest(void *arg)
 {
 	struct ktask_job *job;
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
 	/* Two minutes of work, were it all done. */
 	job = start_beside_others(&ctl, 120000000000 / UNIT_NS);
@@ -128,7 +128,7 @@ static int wait_beside_others(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_job *job;
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
 	ktask_ctl_set_result(&ctl, &result);
 	job = start_beside_others(&ctl, 1000);
@@ -143,7 +143,7 @@ static int deadline_beside_others(void *arg)
 {
 	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 	struct ktask_job *job;
-	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 	uint64_t begin_ns = ktest_now_ns();
 
 	ktask_ctl_set_deadline(&ctl, 20000000);

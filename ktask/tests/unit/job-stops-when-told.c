@@ -105,7 +105,7 @@ static bool leaves_every_third(struct kt_worker *worker, uint64_t now_ns)
 	return ++nr_ticks % 3 == 0;
 }
 
-static bool pauses(struct kt_worker *worker, uint64_t now_ns)
+static bool pass_time_in_tick(struct kt_worker *worker, uint64_t now_ns)
 {
 	port_now_ns += 1000 * UNIT_NS;
 	return false;
@@ -114,7 +114,7 @@ static bool pauses(struct kt_worker *worker, uint64_t now_ns)
 static void a_pause_in_a_tick_is_no_work(void **state)
 {
 	begin(1);
-	work.workers[0].tick = pauses;
+	work.workers[0].tick = pass_time_in_tick;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(work.workers[0].units, UNITS);
 	assert_int_equal(work.workers[0].cost.high, UNIT_NS << KT_COST_SHIFT);

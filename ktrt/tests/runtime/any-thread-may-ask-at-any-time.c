@@ -12,7 +12,7 @@
 static unsigned over, wrong;
 static unsigned long ran;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -43,7 +43,7 @@ static void *asks(void *unused)
 static void *has_tasks_done(void *unused)
 {
 	while (!get(over)) {
-		int code = ktrt_run(count, NULL);
+		int code = ktrt_run(count_task, NULL);
 
 		note(code == -ESRCH || code == 0);
 		nap_us(300);
@@ -57,7 +57,7 @@ static void start_and_stop(const struct way *way)
 
 	start_way(way);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	while ((error = ktrt_stop()) == -EBUSY)
 		nap_us(100);

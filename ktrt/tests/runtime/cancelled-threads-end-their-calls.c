@@ -11,7 +11,7 @@
 
 static unsigned long ran, came_back;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -20,8 +20,8 @@ static int count(void *arg)
 static void *start_and_stop(void *arg)
 {
 	pthread_cancel(pthread_self());
-	if (!ktrt_start(NULL) && !ktrt_spawn(count, NULL) && !ktrt_wait() &&
-	    !ktrt_stop())
+	if (!ktrt_start(NULL) && !ktrt_spawn(count_task, NULL) &&
+	    !ktrt_wait() && !ktrt_stop())
 		more(came_back);
 	pthread_testcancel();
 	return NULL;
@@ -33,7 +33,7 @@ static void *wake_the_leader(void *arg)
 		return NULL;
 	(void)holds_soon(at_load_seq(&rt.leader_sleeps));
 	pthread_cancel(pthread_self());
-	if (!ktrt_spawn(count, NULL) && !ktrt_wait() && !ktrt_detach())
+	if (!ktrt_spawn(count_task, NULL) && !ktrt_wait() && !ktrt_detach())
 		more(came_back);
 	pthread_testcancel();
 	return NULL;

@@ -9,7 +9,7 @@
 
 static unsigned long ran;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -71,9 +71,9 @@ static void groups_are_cancelled(void)
 	attr.nr_deps = 1;
 	assert_int_equal(ktrt_spawn_attr(wait_at_gate, NULL, &attr), 0);
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	attr.flags = KTRT_ALWAYS;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	ktrt_group_cancel(attr.group);
 	code = ktrt_group_wait(attr.group);
 	assert_true(code == -EINTR || code == -ECANCELED);
@@ -116,19 +116,19 @@ static void events_put_completion_off(void)
 	attr.nr_deps = 1;
 	set(ran, 0);
 	assert_int_equal(ktrt_spawn_attr(add_events, NULL, &attr), 0);
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(get(ran), 1);
 }
 
 static void *guest(void *arg)
 {
-	intptr_t wrong = ktrt_spawn(count, NULL) != -ESRCH;
+	intptr_t wrong = ktrt_spawn(count_task, NULL) != -ESRCH;
 
 	wrong += ktrt_attach() != 0;
 	wrong += ktrt_attach() != -EEXIST;
 	for (int i = 0; i < 1000; i++)
-		wrong += ktrt_spawn(count, NULL) != 0;
+		wrong += ktrt_spawn(count_task, NULL) != 0;
 	wrong += ktrt_spawn(fail_with, (void *)5) != 0;
 	wrong += ktrt_detach() != 5;
 	wrong += ktrt_detach() != -ESRCH;
@@ -275,7 +275,7 @@ static void wrong_calls_are_refused(void **state)
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	struct ktrt_info info = KTRT_INFO_INIT;
 
-	assert_int_equal(ktrt_spawn(count, NULL), -ESRCH);
+	assert_int_equal(ktrt_spawn(count_task, NULL), -ESRCH);
 	assert_int_equal(ktrt_stop(), -ESRCH);
 	options.flags = 1u << 20;
 	assert_int_equal(ktrt_start(&options), -EINVAL);
@@ -286,18 +286,18 @@ static void wrong_calls_are_refused(void **state)
 	assert_int_equal(ktrt_start(NULL), -EBUSY);
 	attr.deps = &dep;
 	attr.nr_deps = 1;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), -EINVAL);
 	dep.mode = 4;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), -EINVAL);
 	dep.mode = KTRT_IN;
 	dep.len = SIZE_MAX;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), -EINVAL);
 	dep.len = 0;
 	attr.priority = 40000;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), -EINVAL);
 	attr.priority = 0;
 	attr.struct_size = 3;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), -EINVAL);
 	assert_int_equal(ktrt_events_add(1), -ESRCH);
 	assert_null(ktrt_self());
 	assert_int_equal(ktrt_worker(), -1);

@@ -169,7 +169,7 @@ static int fail_now(void *arg)
 	return 21;
 }
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -186,11 +186,11 @@ static void failures_are_seen(void)
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(ktrt_spawn_attr(fail_now, NULL, &attr), 0);
 	dep.mode = KTRT_IN;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	assert_int_equal(ktrt_wait(), 21);
 	assert_int_equal(get(ran), 0);
 	dep.mode = KTRT_COMMUTATIVE;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	assert_int_equal(ktrt_wait_for(&dep, 1), 0);
 	assert_int_equal(get(ran), 1);
 	assert_int_equal(ktrt_wait(), 0);
@@ -206,7 +206,7 @@ static void failures_meet_who_comes(void)
 	attr.nr_deps = 1;
 	for (int i = 0; i < 100; i++) {
 		dep.mode = KTRT_OUT;
-		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 		dep.mode = KTRT_COMMUTATIVE;
 		for (int j = 0; j < 8; j++)
 			assert_int_equal(ktrt_spawn_attr(fail_now, NULL, &attr),

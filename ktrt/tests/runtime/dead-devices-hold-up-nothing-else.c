@@ -25,7 +25,7 @@ static int ask_device(void *arg)
 	return read(device[0], &byte, 1) == 1 ? 0 : -EIO;
 }
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -63,7 +63,7 @@ static int spawn_some(void *arg)
 	int error = 0;
 
 	for (int i = 0; i < 9 && !error; i++)
-		error = ktrt_spawn(count, NULL);
+		error = ktrt_spawn(count_task, NULL);
 	if (!error)
 		error = ktrt_wait();
 	more(ran);
@@ -78,7 +78,7 @@ static void do_others(void)
 
 	assert_int_equal(ktrt_group_new(&group), 0);
 	for (unsigned i = 0; i < OTHERS / 2; i++)
-		assert_int_equal(spawn_on(count, &chain,
+		assert_int_equal(spawn_on(count_task, &chain,
 					  i % 3 ? KTRT_IN : KTRT_INOUT, group),
 				 0);
 	assert_int_equal(ktrt_group_wait(group), 0);
@@ -88,7 +88,7 @@ static void do_others(void)
 			spawn_on(spawn_some, &parts[i], KTRT_OUT, group), 0);
 	assert_int_equal(ktrt_group_wait(group), 0);
 	ktrt_group_free(group);
-	assert_int_equal(ktrt_run(count, NULL), 0);
+	assert_int_equal(ktrt_run(count_task, NULL), 0);
 	assert_int_equal(get(ran), OTHERS + 1);
 }
 

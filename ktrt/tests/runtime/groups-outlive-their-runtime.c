@@ -14,7 +14,7 @@
 static unsigned ran;
 static int pipe_ends[2];
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -53,7 +53,7 @@ static void assert_works(struct ktrt_group *group)
 {
 	set(ran, 0);
 	for (int i = 0; i < 50; i++)
-		assert_int_equal(spawn_in(group, count), 0);
+		assert_int_equal(spawn_in(group, count_task), 0);
 	assert_int_equal(ktrt_group_wait(group), 0);
 	assert_int_equal(get(ran), 50);
 }
@@ -67,7 +67,7 @@ static void codes_are_there_in_the_next(void **state)
 	fine = new_group();
 	cancelled = new_group();
 	assert_int_equal(spawn_in(failed, fail_late), 0);
-	assert_int_equal(spawn_in(fine, count), 0);
+	assert_int_equal(spawn_in(fine, count_task), 0);
 	ktrt_group_cancel(cancelled);
 	assert_int_equal(ktrt_stop(), 0);
 	assert_int_equal(ktrt_group_wait(failed), -ESRCH);
@@ -75,8 +75,8 @@ static void codes_are_there_in_the_next(void **state)
 	other = new_group();
 	assert_true(other != failed && other != fine && other != cancelled);
 	assert_works(other);
-	assert_int_equal(spawn_in(fine, count), -EINVAL);
-	assert_int_equal(spawn_in(cancelled, count), -EINVAL);
+	assert_int_equal(spawn_in(fine, count_task), -EINVAL);
+	assert_int_equal(spawn_in(cancelled, count_task), -EINVAL);
 	assert_int_equal(ktrt_group_wait(failed), 45);
 	assert_int_equal(ktrt_group_wait(failed), 0);
 	assert_int_equal(ktrt_group_wait(fine), 0);
@@ -128,10 +128,10 @@ static int begin_anew(void *arg)
 	ktrt_group_free(lost);
 	ktest_check(!ktrt_start(NULL));
 	ktest_check(ktrt_group_wait(lost) == -ESRCH);
-	ktest_check(spawn_in(lost, count) == -EINVAL);
+	ktest_check(spawn_in(lost, count_task) == -EINVAL);
 	ktrt_group_free(lost);
 	ktest_check(!ktrt_group_new(&other));
-	ktest_check(!spawn_in(other, count));
+	ktest_check(!spawn_in(other, count_task));
 	ktest_check(!ktrt_group_wait(other));
 	ktrt_group_free(other);
 	ktest_check(!ktrt_stop());

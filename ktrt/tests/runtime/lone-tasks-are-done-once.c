@@ -17,7 +17,7 @@
 
 static unsigned long ran, made;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -42,7 +42,7 @@ static void pause_for(unsigned round)
 static void make_it_a_habit(void)
 {
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 		assert_int_equal(ktrt_wait(), 0);
 	}
 }
@@ -53,7 +53,7 @@ static void after_pauses_of_any_length(void)
 
 	for (unsigned i = 1; i <= nr; i++) {
 		set(ran, 0);
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 		assert_int_equal(ktrt_wait(), 0);
 		assert_int_equal(get(ran), 1);
 		pause_for(i);
@@ -68,7 +68,7 @@ static void when_many_follow(void)
 		pause_for(i);
 		set(ran, 0);
 		for (int j = 0; j < 100; j++)
-			assert_int_equal(ktrt_spawn(count, NULL), 0);
+			assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 		assert_int_equal(ktrt_wait(), 0);
 		assert_int_equal(get(ran), 100);
 	}
@@ -81,7 +81,7 @@ static void when_the_maker_goes_on(void)
 		make_it_a_habit();
 		nap_us(300);
 		set(ran, 0);
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 		assert_true(holds_soon(get(ran) == 1));
 		assert_int_equal(ktrt_wait(), 0);
 	}
@@ -91,7 +91,9 @@ static void when_the_maker_goes_on(void)
 static int make_two(void *arg)
 {
 	more(ran);
-	return ktrt_spawn(count, NULL) || ktrt_spawn(count, NULL) ? -EIO : 0;
+	return ktrt_spawn(count_task, NULL) || ktrt_spawn(count_task, NULL)
+		       ? -EIO
+		       : 0;
 }
 
 struct seen {
@@ -154,7 +156,7 @@ static void *be_another(void *arg)
 
 		for (unsigned j = 0; j < some; j++) {
 			more(made);
-			assert_int_equal(ktrt_spawn(count, NULL), 0);
+			assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 		}
 		assert_int_equal(ktrt_wait(), 0);
 		pause_for(i + (unsigned)(uintptr_t)arg);
@@ -192,7 +194,7 @@ static void without_more_and_more_records(void)
 	make_it_a_habit();
 	assert_int_equal(ktrt_info_get(&before), 0);
 	for (unsigned i = 0; i < nr; i++) {
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 		assert_int_equal(ktrt_wait(), 0);
 	}
 	assert_int_equal(ktrt_info_get(&after), 0);

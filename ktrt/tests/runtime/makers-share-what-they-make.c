@@ -17,7 +17,7 @@
 static unsigned long ran;
 static long who;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -33,7 +33,7 @@ static int tell(void *arg)
 static int make_and_watch(void *arg)
 {
 	for (unsigned long i = 0; i < MANY; i++)
-		if (ktrt_spawn(count, NULL))
+		if (ktrt_spawn(count_task, NULL))
 			return -ENOMEM;
 	if (!holds_soon(get(ran) == MANY))
 		return -EIO;
@@ -73,7 +73,7 @@ static int spawn_down(void *arg)
 static int make_many_then_deep(void *arg)
 {
 	for (unsigned long i = 0; i < MANY; i++)
-		if (ktrt_spawn(count, NULL))
+		if (ktrt_spawn(count_task, NULL))
 			return -ENOMEM;
 	return ktrt_spawn(spawn_down, (void *)DEEP);
 }
@@ -106,7 +106,7 @@ static int leave(void *arg)
 static int make_many_then_leave(void *arg)
 {
 	for (unsigned long i = 0; i < MANY; i++)
-		if (ktrt_spawn(count, NULL))
+		if (ktrt_spawn(count_task, NULL))
 			return -ENOMEM;
 	return ktrt_spawn(leave, (void *)10ul);
 }
@@ -121,7 +121,7 @@ static void threads_may_end_in_them(void **state)
 		assert_int_equal(ktrt_run(make_many_then_leave, NULL),
 				 -ECANCELED);
 		assert_int_equal(get(ran), MANY + 11);
-		assert_int_equal(ktrt_run(count, NULL), 0);
+		assert_int_equal(ktrt_run(count_task, NULL), 0);
 		assert_int_equal(ktrt_stop(), 0);
 	}
 }

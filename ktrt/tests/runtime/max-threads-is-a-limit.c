@@ -40,7 +40,7 @@ static void stop_within(unsigned max_threads)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(done);
 	return 0;
@@ -52,7 +52,7 @@ static int read_one(void *arg)
 {
 	char byte;
 
-	return read(((int *)arg)[0], &byte, 1) == 1 ? count(NULL) : -EIO;
+	return read(((int *)arg)[0], &byte, 1) == 1 ? count_task(NULL) : -EIO;
 }
 
 /* So many block that the others have no thread, until they are freed. */
@@ -93,7 +93,7 @@ static int make_four(void *arg)
 
 	attr.node = 0;
 	for (int i = 0; i < 4 && !error; i++)
-		error = ktrt_spawn_attr(count, NULL, &attr);
+		error = ktrt_spawn_attr(count_task, NULL, &attr);
 	return error ? error : ktrt_wait();
 }
 
@@ -163,9 +163,9 @@ static void groups_need_no_thread_more(void **state)
 	assert_int_equal(ktrt_spawn(wait_for_group, group), 0);
 	attr.deps = &dep;
 	attr.nr_deps = 1;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	attr.group = group;
-	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 	set(gate, 1);
 	assert_true(comes_to(done, 2));
 	assert_int_equal(ktrt_wait(), 0);
@@ -195,7 +195,7 @@ static int wait_for_held(void *arg)
 static int release(void *arg)
 {
 	ktrt_events_done(get(held), 1);
-	return count(NULL);
+	return count_task(NULL);
 }
 
 static void events_need_no_thread_more(void **state)

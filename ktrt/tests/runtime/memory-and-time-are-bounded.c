@@ -15,7 +15,7 @@
 
 static unsigned long ran;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -30,13 +30,13 @@ static int make_many(void *arg)
 	attr.deps = &dep;
 	attr.nr_deps = 1;
 	for (i = 0; i < MANY / 2; i++)
-		if (ktrt_spawn(count, NULL))
+		if (ktrt_spawn(count_task, NULL))
 			return -ENOMEM;
 	/* New data all the time; one that everybody reads. */
 	for (i = 0; i < MANY / 2; i++) {
 		dep.addr = i % 2 ? (char *)arg + i : (char *)arg;
 		dep.mode = i % 2 ? KTRT_OUT : KTRT_IN;
-		if (ktrt_spawn_attr(count, NULL, &attr))
+		if (ktrt_spawn_attr(count_task, NULL, &attr))
 			return -ENOMEM;
 	}
 	return ktrt_wait();
@@ -56,7 +56,7 @@ static void ten_million_tasks_fit(void **state)
 }
 
 /* Half a second in which at most a thousandth may be used. */
-static bool rests(void)
+static bool uses_no_cpu(void)
 {
 	uint64_t before = ktest_cpu_ns();
 
@@ -66,9 +66,9 @@ static bool rests(void)
 
 static void idle_runtimes_use_no_cpu(void)
 {
-	assert_int_equal(ktrt_spawn(count, NULL), 0);
+	assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
-	assert_true(holds_soon(rests()));
+	assert_true(holds_soon(uses_no_cpu()));
 }
 
 static void rests_in_all_ways(void **state)
@@ -94,8 +94,8 @@ static int use_all(unsigned long *nr)
 	attr.arg_bytes = sizeof(big);
 	for (int i = 0; i < 10; i++) {
 		attr.priority = i % 3;
-		*nr += !ktrt_spawn_attr(count, big, &attr);
-		*nr += !ktrt_spawn(count, NULL);
+		*nr += !ktrt_spawn_attr(count_task, big, &attr);
+		*nr += !ktrt_spawn(count_task, NULL);
 	}
 	return ktrt_wait();
 }

@@ -9,7 +9,7 @@
 static char data[64];
 static unsigned long done;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(done);
 	return 0;
@@ -42,9 +42,9 @@ static void opposite_orders(void)
 		const struct ktrt_dep both[] = { { &data[1], 0, KTRT_INOUT },
 						 { &data[0], 0, KTRT_INOUT } };
 
-		assert_int_equal(spawn(count, there, 2), 0);
-		assert_int_equal(spawn(count, back, 2), 0);
-		assert_int_equal(spawn(count, both, 2), 0);
+		assert_int_equal(spawn(count_task, there, 2), 0);
+		assert_int_equal(spawn(count_task, back, 2), 0);
+		assert_int_equal(spawn(count_task, both, 2), 0);
 	}
 	all_end(1500);
 }
@@ -59,7 +59,7 @@ static void rings(void)
 			{ &data[(i + 1) % 7], 0, KTRT_IN },
 		};
 
-		assert_int_equal(spawn(count, deps, 2), 0);
+		assert_int_equal(spawn(count_task, deps, 2), 0);
 	}
 	all_end(2000);
 }
@@ -73,7 +73,7 @@ static void one_datum_many_times(void)
 		for (unsigned j = 0; j < 5; j++)
 			deps[j] = (struct ktrt_dep){ &data[0], 0,
 						     1 + (i + j * j) % 3 };
-		assert_int_equal(spawn(count, deps, 5), 0);
+		assert_int_equal(spawn(count_task, deps, 5), 0);
 	}
 	all_end(600);
 }
@@ -89,7 +89,7 @@ static void ranges_that_overlap(void)
 				(struct ktrt_dep){ &data[(i * 5 + j * 3) % 32],
 						   1 + (i + 7 * j) % 32,
 						   1 + (i + j) % 3 };
-		assert_int_equal(spawn(count, deps, 4), 0);
+		assert_int_equal(spawn(count_task, deps, 4), 0);
 	}
 	all_end(600);
 }
@@ -102,7 +102,7 @@ static int name_the_same_below(void *arg)
 	int error = 0;
 
 	for (int i = 0; i < 10 && !error; i++)
-		error = spawn(count, deps, 2);
+		error = spawn(count_task, deps, 2);
 	return error ? error : ktrt_wait();
 }
 

@@ -30,7 +30,7 @@ static void options(void **state)
 
 static int nr_done;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	__atomic_add_fetch(&nr_done, 1, __ATOMIC_RELAXED);
 	return 0;
@@ -38,7 +38,7 @@ static int count(void *arg)
 
 static int spawn(void *attr)
 {
-	int error = ktrt_spawn_attr(count, NULL, attr);
+	int error = ktrt_spawn_attr(count_task, NULL, attr);
 
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(nr_done, error ? 0 : 1);

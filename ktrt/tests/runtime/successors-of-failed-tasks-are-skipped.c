@@ -11,7 +11,7 @@
 static int x, y, z, array[64];
 static unsigned ran, told;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -95,17 +95,17 @@ static void those_that_read_are_skipped(void)
 {
 	for (int round = 0; round < 200; round++) {
 		spawn(round % 2 ? fail_with : fail_below, 7, DEPS(OUT(x)));
-		spawn(count, 0, DEPS(IN(x)));
-		spawn(count, 0, DEPS(IN(x), OUT(y)));
-		spawn(count, 0, DEPS(INOUT(y)));
-		spawn(count, 0, DEPS(IN(y), IN(z)));
-		spawn(count, 0, DEPS(OUT(z)));
-		spawn(count, 0, DEPS(INOUT(x)));
+		spawn(count_task, 0, DEPS(IN(x)));
+		spawn(count_task, 0, DEPS(IN(x), OUT(y)));
+		spawn(count_task, 0, DEPS(INOUT(y)));
+		spawn(count_task, 0, DEPS(IN(y), IN(z)));
+		spawn(count_task, 0, DEPS(OUT(z)));
+		spawn(count_task, 0, DEPS(INOUT(x)));
 		assert_int_equal(ktrt_wait(), 7);
 		assert_ran(1);
 	}
 	/* The wait has told it. */
-	spawn(count, 0, DEPS(IN(x), INOUT(y)));
+	spawn(count_task, 0, DEPS(IN(x), INOUT(y)));
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 }
@@ -114,18 +114,18 @@ static void others_run(void)
 {
 	/* Who only reads spoils nothing. */
 	spawn(fail_late, 8, DEPS(IN(x)));
-	spawn(count, 0, DEPS(INOUT(x)));
+	spawn(count_task, 0, DEPS(INOUT(x)));
 	assert_int_equal(ktrt_wait(), 8);
 	assert_ran(1);
 	/* Who only writes makes it good. */
 	spawn(fail_late, 9, DEPS(OUT(x)));
-	spawn(count, 0, DEPS(OUT(x)));
-	spawn(count, 0, DEPS(IN(x)));
+	spawn(count_task, 0, DEPS(OUT(x)));
+	spawn(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 9);
 	assert_ran(2);
 	/* A code that was waited for is no failure. */
 	spawn(catch_below, 9, DEPS(OUT(x)));
-	spawn(count, 0, DEPS(IN(x)));
+	spawn(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 }
@@ -135,7 +135,7 @@ static void some_run_always(void)
 	set(told, 0);
 	spawn(fail_late, 10, DEPS(OUT(x), OUT(y)));
 	spawn_as(ask, 0, KTRT_ALWAYS, NULL, DEPS(IN(x)));
-	spawn(count, 0, DEPS(IN(x)));
+	spawn(count_task, 0, DEPS(IN(x)));
 	spawn_as(ask, 0, KTRT_ALWAYS, NULL, DEPS(INOUT(y)));
 	spawn(ask, 0, DEPS(IN(y)));
 	assert_int_equal(ktrt_wait(), 10);
@@ -151,20 +151,20 @@ static void ranges_are_skipped_by_parts(void)
 	struct ktrt_dep end = { array + 48, sizeof(int), KTRT_IN };
 
 	spawn(fail_late, 11, &all, 1);
-	spawn(count, 0, &rest, 1);
-	spawn(count, 0, &end, 1);
-	spawn(count, 0, &half, 1);
+	spawn(count_task, 0, &rest, 1);
+	spawn(count_task, 0, &end, 1);
+	spawn(count_task, 0, &half, 1);
 	assert_int_equal(ktrt_wait(), 11);
 	assert_ran(2);
 	/* Cut when it is over. */
 	spawn(fail_with, 11, &all, 1);
 	nap_us(500);
-	spawn(count, 0, &half, 1);
-	spawn(count, 0, &rest, 1);
-	spawn(count, 0, &end, 1);
+	spawn(count_task, 0, &half, 1);
+	spawn(count_task, 0, &rest, 1);
+	spawn(count_task, 0, &end, 1);
 	assert_int_equal(ktrt_wait(), 11);
 	assert_ran(2);
-	spawn(count, 0, &half, 1);
+	spawn(count_task, 0, &half, 1);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 }
@@ -176,8 +176,8 @@ static void groups_have_their_codes(void)
 
 	assert_int_equal(ktrt_group_new(&group), 0);
 	spawn_as(fail_late, 12, 0, group, DEPS(OUT(x)));
-	spawn_as(count, 0, 0, group, DEPS(IN(x)));
-	spawn(count, 0, DEPS(IN(x)));
+	spawn_as(count_task, 0, 0, group, DEPS(IN(x)));
+	spawn(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait_for(&dep, 1), -ECANCELED);
 	assert_int_equal(ktrt_group_wait(group), 12);
 	assert_int_equal(ktrt_wait(), -ECANCELED);
@@ -185,13 +185,13 @@ static void groups_have_their_codes(void)
 	/* It was told by the group. */
 	spawn_as(fail_with, 12, 0, group, DEPS(OUT(x)));
 	assert_int_equal(ktrt_group_wait(group), 12);
-	spawn(count, 0, DEPS(IN(x)));
+	spawn(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 	/* Cancelled ones wrote nothing. */
 	ktrt_group_cancel(group);
-	spawn_as(count, 0, 0, group, DEPS(OUT(x)));
-	spawn(count, 0, DEPS(IN(x)));
+	spawn_as(count_task, 0, 0, group, DEPS(OUT(x)));
+	spawn(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), -ECANCELED);
 	assert_int_equal(ktrt_group_wait(group), -ECANCELED);
 	assert_ran(0);
@@ -205,8 +205,8 @@ static void what_is_spoilt_is_not_forgotten(void)
 
 	spawn(fail_with, 13, DEPS(OUT(x)));
 	for (int i = 0; i < 3000; i++)
-		spawn(count, 0, DEPS(OUT(data[i])));
-	spawn(count, 0, DEPS(IN(x)));
+		spawn(count_task, 0, DEPS(OUT(data[i])));
+	spawn(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 13);
 	assert_ran(3000);
 }
@@ -222,7 +222,7 @@ static void move_object(void *to, void *from)
 static int use_object(void *arg)
 {
 	more(destroyed);
-	return ktrt_cancelled() ? -ECANCELED : count(arg);
+	return ktrt_cancelled() ? -ECANCELED : count_task(arg);
 }
 
 static void objects_are_destroyed(void)
@@ -289,13 +289,13 @@ static void nodes_are_skipped(void)
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
 	a = add(graph, fail_if_told, &first, 0, DEPS(OUT(x)));
-	add(graph, count, NULL, 0, DEPS(IN(x)));
+	add(graph, count_task, NULL, 0, DEPS(IN(x)));
 	add(graph, fail_if_told, &reader, 0, DEPS(IN(x)));
-	b = add(graph, count, NULL, 0, DEPS(INOUT(x), OUT(y)));
-	add(graph, count, NULL, 0, DEPS(IN(y)));
-	add(graph, count, NULL, 0, DEPS(OUT(x)));
-	add(graph, count, NULL, 0, DEPS(IN(x)));
-	c = add(graph, count, NULL, 0, NULL, 0);
+	b = add(graph, count_task, NULL, 0, DEPS(INOUT(x), OUT(y)));
+	add(graph, count_task, NULL, 0, DEPS(IN(y)));
+	add(graph, count_task, NULL, 0, DEPS(OUT(x)));
+	add(graph, count_task, NULL, 0, DEPS(IN(x)));
+	c = add(graph, count_task, NULL, 0, NULL, 0);
 	assert_int_equal(ktrt_graph_edge(graph, a, c), 0);
 	assert_int_equal(ktrt_graph_edge(graph, b, c), 0);
 	set(told, 0);
@@ -328,7 +328,7 @@ static void spoilt_data_are_passed_on(void)
 	assert_int_equal(ktrt_graph_new(&graph), 0);
 	add(graph, fail_if_told, &first, 0, DEPS(OUT(x)));
 	add(graph, ask, NULL, KTRT_ALWAYS, DEPS(IN(x)));
-	add(graph, count, NULL, 0, DEPS(INOUT(x)));
+	add(graph, count_task, NULL, 0, DEPS(INOUT(x)));
 	for (int round = 0; round < 20; round++) {
 		assert_int_equal(ktrt_graph_run(graph), 17);
 		assert_ran(1);
@@ -343,10 +343,10 @@ static void readers_spoil_nothing(void)
 	struct ktrt_graph *graph;
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
-	add(graph, count, NULL, 0, DEPS(OUT(x)));
+	add(graph, count_task, NULL, 0, DEPS(OUT(x)));
 	add(graph, fail_if_told, &first, 0, DEPS(OUT(y)));
-	add(graph, count, NULL, 0, DEPS(IN(x), IN(y)));
-	add(graph, count, NULL, 0, DEPS(INOUT(x)));
+	add(graph, count_task, NULL, 0, DEPS(IN(x), IN(y)));
+	add(graph, count_task, NULL, 0, DEPS(INOUT(x)));
 	for (int round = 0; round < 20; round++) {
 		assert_int_equal(ktrt_graph_run(graph), 18);
 		assert_ran(2);
@@ -362,12 +362,12 @@ static void expect_waits(bool again, uint32_t waits)
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
 	add(graph, fail_if_told, &fails, 0, DEPS(OUT(x), OUT(y)));
-	add(graph, count, NULL, KTRT_ALWAYS, DEPS(IN(x)));
-	add(graph, count, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	add(graph, count_task, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	add(graph, count_task, NULL, KTRT_ALWAYS, DEPS(IN(x)));
 	if (again)
-		add(graph, count, NULL, 0, DEPS(INOUT(x), INOUT(y)));
+		add(graph, count_task, NULL, 0, DEPS(INOUT(x), INOUT(y)));
 	else
-		add(graph, count, NULL, 0, DEPS(INOUT(x)));
+		add(graph, count_task, NULL, 0, DEPS(INOUT(x)));
 	set(fails, 0);
 	assert_int_equal(ktrt_graph_run(graph), 0);
 	assert_ran(3);

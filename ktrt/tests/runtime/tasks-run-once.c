@@ -7,7 +7,7 @@
 
 static unsigned long ran;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -19,7 +19,7 @@ static void many_independent(void)
 
 	set(ran, 0);
 	for (unsigned long i = 0; i < nr; i++)
-		assert_int_equal(ktrt_spawn(count, NULL), 0);
+		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(get(ran), nr);
 }
@@ -29,7 +29,7 @@ static int make_many(void *arg)
 	unsigned long nr = (unsigned long)arg;
 
 	for (unsigned long i = 0; i < nr; i++)
-		if (ktrt_spawn(count, NULL))
+		if (ktrt_spawn(count_task, NULL))
 			return -EIO;
 	return 0;
 }

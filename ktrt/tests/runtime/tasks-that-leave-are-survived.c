@@ -13,7 +13,7 @@
 
 static unsigned long ran;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -27,7 +27,7 @@ static int leave(void *arg)
 /* Also in the middle of what it waits for, and with children of its own. */
 static int leave_below(void *arg)
 {
-	if (ktrt_spawn(count, NULL) || ktrt_spawn(leave, NULL))
+	if (ktrt_spawn(count_task, NULL) || ktrt_spawn(leave, NULL))
 		return -EIO;
 	ktrt_wait();
 	return 0;
@@ -43,7 +43,7 @@ static void leavers_are_replaced(void)
 	set(ran, 0);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(ktrt_spawn_attr(leave, NULL, &attr), 0);
-		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 		assert_int_equal(ktrt_spawn(leave_below, NULL), 0);
 	}
 	assert_int_equal(ktrt_wait(), -ECANCELED);
@@ -66,7 +66,7 @@ static int start_and_exit(void *arg)
 {
 	ktest_check(!ktrt_start(NULL));
 	for (int i = 0; i < 100; i++)
-		ktest_check(!ktrt_spawn(count, NULL));
+		ktest_check(!ktrt_spawn(count_task, NULL));
 	ktrt_run(exit_3, NULL);
 	return 1;
 }
@@ -102,10 +102,10 @@ static void by_exit_after_umt(void **state)
 
 static int use_again(void)
 {
-	if (ktrt_spawn(count, NULL) != -ESRCH || ktrt_wait() != -ESRCH ||
+	if (ktrt_spawn(count_task, NULL) != -ESRCH || ktrt_wait() != -ESRCH ||
 	    ktrt_stop() != -ESRCH || ktrt_self())
 		return 4;
-	if (ktrt_start(NULL) || ktrt_spawn(count, NULL) || ktrt_wait() ||
+	if (ktrt_start(NULL) || ktrt_spawn(count_task, NULL) || ktrt_wait() ||
 	    ktrt_stop())
 		return 5;
 	return 0;
@@ -139,7 +139,7 @@ static void by_fork(void **state)
 	/* It would report what the test program itself did not free. */
 	returns = !KTEST_ASAN;
 	assert_int_equal(ktrt_run(fork_here, &returns), 0);
-	assert_int_equal(ktrt_spawn(count, NULL), 0);
+	assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	assert_int_equal(ktrt_stop(), 0);
 }
 

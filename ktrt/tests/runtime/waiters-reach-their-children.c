@@ -71,7 +71,7 @@ static int wait_somehow(uint64_t *random, struct ktrt_group *group)
 	}
 }
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(graph.done);
 	return 0;
@@ -95,7 +95,7 @@ static int visit(void *arg)
 		error = wait_somehow(&node.random, group);
 	if (!error && !ktest_random_below(&node.random, 8)) {
 		more(graph.made);
-		error = ktrt_run(count, NULL);
+		error = ktrt_run(count_task, NULL);
 	}
 	ktrt_group_free(group);
 	more(graph.done);

@@ -23,7 +23,7 @@ static int block(void *arg)
 	return read(ends[0], &byte, 1) == 1 ? 0 : -EIO;
 }
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -42,7 +42,7 @@ static int make_children(void *arg)
 	error = ktrt_spawn_attr(block, NULL, &attr);
 	dep.mode = KTRT_IN;
 	for (unsigned long i = 0; i < MANY && !error; i++) {
-		error = ktrt_spawn_attr(count, NULL, &attr);
+		error = ktrt_spawn_attr(count_task, NULL, &attr);
 		more(made);
 	}
 	return error ? error : ktrt_wait();

@@ -17,7 +17,7 @@ static struct ktrt_task *held;
 static struct ktrt_group *cancelled, *beside, *alone;
 static unsigned long ran;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(ran);
 	return 0;
@@ -150,7 +150,7 @@ static int have_failing_then_read(void *arg)
 {
 	int error = have_failing(arg);
 
-	return error ? error : spawn_part(count, 1, 2, KTRT_IN, NULL);
+	return error ? error : spawn_part(count_task, 1, 2, KTRT_IN, NULL);
 }
 
 static int have_others(void *arg)
@@ -171,7 +171,7 @@ static void expect_ran(ktrt_func before, ktrt_func task, unsigned mode,
 	set(ran, 0);
 	assert_int_equal(spawn(before, KTRT_OUT, beside), 0);
 	assert_int_equal(spawn(task, mode, alone), 0);
-	assert_int_equal(spawn(count, KTRT_IN, beside), 0);
+	assert_int_equal(spawn(count_task, KTRT_IN, beside), 0);
 	/* It does not wait for what it names weakly. */
 	assert_int_equal(ktrt_group_wait(alone), 0);
 	if (opens == AFTER_TASK)
@@ -274,7 +274,7 @@ static void expect_spoilt(void)
 	set(held, NULL);
 	set(ran, 0);
 	assert_int_equal(ktrt_spawn_attr(fail_below, NULL, &attr), 0);
-	assert_int_equal(spawn(count, KTRT_IN, beside), 0);
+	assert_int_equal(spawn(count_task, KTRT_IN, beside), 0);
 	if (opens != AT_FIRST) {
 		nap_us(100);
 		open_data();

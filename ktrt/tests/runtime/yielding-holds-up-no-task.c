@@ -18,7 +18,7 @@ static unsigned long done;
 static unsigned made, gate;
 static int datum;
 
-static int count(void *arg)
+static int count_task(void *arg)
 {
 	more(done);
 	return 0;
@@ -76,7 +76,7 @@ static void within_each_limit(void (*test)(void))
 /* Its child reads what that writes. */
 static int wait_for_reader(void *arg)
 {
-	int error = spawn_by(count, NULL, KTRT_IN, NULL);
+	int error = spawn_by(count_task, NULL, KTRT_IN, NULL);
 
 	return error ? error : ktrt_wait();
 }
@@ -187,7 +187,7 @@ static void all_may_yield_without_threads(void **state)
 /* A child with a priority, one below that and one that is done after both. */
 static int make_deeper(void *arg)
 {
-	return ktrt_spawn(count, NULL);
+	return ktrt_spawn(count_task, NULL);
 }
 
 static int yield_for_children(void *arg)
@@ -196,7 +196,7 @@ static int yield_for_children(void *arg)
 	int error;
 
 	attr.priority = -1;
-	error = ktrt_spawn_attr(count, NULL, &attr);
+	error = ktrt_spawn_attr(count_task, NULL, &attr);
 	if (!error)
 		error = ktrt_spawn(make_deeper, NULL);
 	while (get(done) < 2 && !error)
