@@ -57,7 +57,8 @@ static uintptr_t find_fail_pos(uintptr_t start, uintptr_t end, int advice,
 	return done;
 }
 
-int advise(uintptr_t start, uintptr_t end, int advice, uintptr_t *fail_pos)
+int advise_range(uintptr_t start, uintptr_t end, int advice,
+		 uintptr_t *fail_pos)
 {
 	int error = advise_once(start, end, advice);
 
@@ -74,7 +75,7 @@ int advise_chunk(struct op_job *job, uintptr_t start, uintptr_t end, int advice,
 		 int passable)
 {
 	uintptr_t bad;
-	int error = advise(start, end, advice, &bad);
+	int error = advise_range(start, end, advice, &bad);
 
 	if (error && error == passable) {
 		op_note_suspect(job, bad);

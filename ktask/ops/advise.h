@@ -18,7 +18,7 @@
 bool advise_known(int advice);
 
 /**
- * advise - madvise() over [start, end), tried again where that makes sense
+ * advise_range - madvise() over [start, end), tried again where that makes sense
  * @fail_pos: on failure set to the first page for which it fails
  *
  * The position is found by repeating the call on [start, x) and bisecting x.  That is
@@ -27,7 +27,8 @@ bool advise_known(int advice);
  *
  * Return: 0 or -errno.
  */
-int advise(uintptr_t start, uintptr_t end, int advice, uintptr_t *fail_pos);
+int advise_range(uintptr_t start, uintptr_t end, int advice,
+		 uintptr_t *fail_pos);
 
 struct op_job;
 

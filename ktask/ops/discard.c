@@ -48,7 +48,7 @@ static int discard_first_page(const struct mapping *mapping, void *arg)
 
 	if (last - first > page)
 		last = first + page;
-	return advise(first, last, advice_of(job), &bad);
+	return advise_range(first, last, advice_of(job), &bad);
 }
 
 static bool all_discard(struct op_job *job)

@@ -311,6 +311,7 @@ int presence_make(uintptr_t start, uintptr_t end, unsigned flags,
 
 	if (!can_be_ahead() || check_samples(start, end))
 		return 0;
-	error = advise(page_floor(start), page_ceiling(end), advice, fail_pos);
+	error = advise_range(page_floor(start), page_ceiling(end), advice,
+			     fail_pos);
 	return is_for_device(error) ? 0 : error;
 }
