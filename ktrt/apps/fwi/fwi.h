@@ -150,8 +150,9 @@ int graph_run(struct volume *volume, const struct fwi_options *options,
  * -ENOMEM */
 int sequential_run(struct volume *volume, const struct fwi_options *options);
 
-/** verify - rank 0 compares all ranks' volumes with a sequential program's */
-int verify(const struct volume *volume, const struct fwi_options *options);
+/** verify_waves - rank 0 compares all ranks' volumes with a sequential program's */
+int verify_waves(const struct volume *volume,
+		 const struct fwi_options *options);
 
 /** snapshots_of - how many, at every step that is a multiple of every */
 static inline unsigned snapshots_of(const struct fwi_options *options)

@@ -100,7 +100,7 @@ static int run_model(const struct fwi_options *options, struct volume *volume)
 		return error;
 	sum = cost_sum(volume_sum(volume), 3 * volume->slices);
 	if (options->app.verify)
-		error = verify(volume, options);
+		error = verify_waves(volume, options);
 	if (error || comm_rank())
 		return error;
 	snprintf(what, sizeof(what), "fwi: %u x %u x %u, %u + %u steps",

@@ -146,7 +146,7 @@ static int judge_volume(const struct volume *own,
 	return error;
 }
 
-int verify(const struct volume *volume, const struct fwi_options *options)
+int verify_waves(const struct volume *volume, const struct fwi_options *options)
 {
 	if (!comm_rank())
 		return judge_volume(volume, options);

@@ -133,9 +133,9 @@ int graph_run(struct grid *grid, const struct heat_options *options,
 /** sequential_run - @sweeps sweeps by this thread */
 void sequential_run(struct grid *grid, unsigned sweeps);
 
-/** verify - compare all ranks' grids with a sequential program's state after
+/** verify_grid - compare all ranks' grids with a sequential program's state after
  * @sweeps; rank 0 judges.  Return: 0, -EILSEQ (told) or -ENOMEM. */
-int verify(const struct grid *grid, const struct heat_options *options,
-	   unsigned sweeps, const char *what);
+int verify_grid(const struct grid *grid, const struct heat_options *options,
+		unsigned sweeps, const char *what);
 
 #endif /* APPS_HEAT_H */

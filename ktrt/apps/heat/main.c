@@ -70,13 +70,13 @@ static int verify_all(struct grid *grid, const struct heat_options *options,
 		      struct checkpoints *checkpoints)
 {
 	unsigned last = checkpoints_last(checkpoints);
-	int error = verify(grid, options, options->sweeps, "the result");
+	int error = verify_grid(grid, options, options->sweeps, "the result");
 
 	if (error || !last)
 		return error;
 	error = checkpoints_load(checkpoints, grid, last);
 	return error ? error
-		     : verify(grid, options, last, "the last checkpoint");
+		     : verify_grid(grid, options, last, "the last checkpoint");
 }
 
 static int run_model(const struct heat_options *options, struct grid *grid,

@@ -67,8 +67,8 @@ static int judge_grid(const struct grid *own,
 	return error;
 }
 
-int verify(const struct grid *grid, const struct heat_options *options,
-	   unsigned sweeps, const char *what)
+int verify_grid(const struct grid *grid, const struct heat_options *options,
+		unsigned sweeps, const char *what)
 {
 	if (!comm_rank())
 		return judge_grid(grid, options, sweeps, what);
