@@ -50,13 +50,13 @@ static double spent_ns(void)
 static void join(enum side side)
 {
 	if (side == MONITORED && umt_thread_add(subscriber))
-		die("adding a thread");
+		fail_with("adding a thread");
 }
 
 static void leave(enum side side)
 {
 	if (side == MONITORED && umt_thread_remove(subscriber))
-		die("removing a thread");
+		fail_with("removing a thread");
 }
 
 #ifdef UMT_HAVE_BPF
@@ -73,20 +73,20 @@ static int attach_empty(const char *tracepoint)
 	int program, link;
 
 	if (id < 0)
-		die("no such tracepoint");
+		fail_with("no such tracepoint");
 	options.attach_btf_id = (__u32)id;
 	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "empty", "GPL", code, 2,
 				&options);
 	link = program < 0 ? program : bpf_raw_tracepoint_open(NULL, program);
 	if (link < 0)
-		die("attaching an empty program");
+		fail_with("attaching an empty program");
 	close(program);
 	return link;
 }
 #else
 static int attach_empty(const char *tracepoint)
 {
-	die("built without libbpf");
+	fail_with("built without libbpf");
 	return -1;
 }
 #endif
@@ -102,7 +102,7 @@ static void begin(enum side side)
 		empty[0] = attach_empty("sched_switch");
 		empty[1] = attach_empty("sched_wakeup");
 	} else if (side != OFF && umt_open(&subscriber, &options))
-		die("eBPF is not to be had here: see umt info");
+		fail_with("eBPF is not to be had here: see umt info");
 }
 
 static void end(enum side side)
@@ -125,8 +125,8 @@ static void *ponger(void *arg)
 	on_cpu(0);
 	join(side);
 	for (i = 0; i < TRIPS; i++) {
-		take(there[0], &byte);
-		pass(back[1], &byte);
+		read_byte(there[0], &byte);
+		write_byte(back[1], &byte);
 	}
 	leave(side);
 	return NULL;
@@ -140,13 +140,13 @@ static double ping_pong(enum side side)
 	int i;
 
 	if (pthread_create(&thread, NULL, ponger, &side))
-		die("making a thread");
+		fail_with("making a thread");
 	join(side);
 	for (i = 0, start = 0; i < TRIPS; i++) {
 		if (i == 100)
 			start = spent_ns();
-		pass(there[1], &byte);
-		take(back[0], &byte);
+		write_byte(there[1], &byte);
+		read_byte(back[0], &byte);
 	}
 	start = (spent_ns() - start) / (TRIPS - 100);
 	leave(side);
@@ -172,7 +172,7 @@ static double compute(enum side side)
 /* Of the median of so many, with 95 % confidence: by the order of values. */
 static double median_from(double *values, size_t nr, double sign)
 {
-	return quantile(values, nr, 0.5 + sign * 0.98 / sqrt((double)nr));
+	return take_quantile(values, nr, 0.5 + sign * 0.98 / sqrt((double)nr));
 }
 
 static void compare(const char *what, double (*run)(enum side), double unit,
@@ -191,18 +191,18 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 			added[side][round] =
 				values[side][round] - values[OFF][round];
 		}
-	off = quantile(values[OFF], rounds, 0.5) / 100;
+	off = take_quantile(values[OFF], rounds, 0.5) / 100;
 	printf("%s (%s, medians of %zu rounds)\n", what, unit_name, rounds);
 	for (side = 0; side < NR_SIDES; side++)
 		printf("  %-10s %9.2f  least %9.2f  added by rounds %+8.2f "
 		       "(%+.2f to %+.2f), %+.3f %% (median from %+.3f to "
 		       "%+.3f)\n",
-		       names[side], quantile(values[side], rounds, 0.5),
-		       quantile(values[side], rounds, 0),
-		       quantile(added[side], rounds, 0.5),
-		       quantile(added[side], rounds, 0.25),
-		       quantile(added[side], rounds, 0.75),
-		       quantile(added[side], rounds, 0.5) / off,
+		       names[side], take_quantile(values[side], rounds, 0.5),
+		       take_quantile(values[side], rounds, 0),
+		       take_quantile(added[side], rounds, 0.5),
+		       take_quantile(added[side], rounds, 0.25),
+		       take_quantile(added[side], rounds, 0.75),
+		       take_quantile(added[side], rounds, 0.5) / off,
 		       median_from(added[side], rounds, -1) / off,
 		       median_from(added[side], rounds, 1) / off);
 }
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (pipe(there) || pipe(back))
-		die("making pipes");
+		fail_with("making pipes");
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (argc > 1 && strcmp(argv[1], parts[i].name))
 			continue;

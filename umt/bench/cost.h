@@ -32,13 +32,13 @@ static inline int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static inline double quantile(double *values, size_t nr, double q)
+static inline double take_quantile(double *values, size_t nr, double q)
 {
 	qsort(values, nr, sizeof(*values), by_value);
 	return values[(size_t)(q * (double)(nr - 1))];
 }
 
-static inline void die(const char *what)
+static inline void fail_with(const char *what)
 {
 	fprintf(stderr, "bench-umt-cost: %s\n", what);
 	exit(1);
@@ -53,16 +53,16 @@ static inline void on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static inline void pass(int fd, char *byte)
+static inline void write_byte(int fd, char *byte)
 {
 	if (write(fd, byte, 1) != 1)
-		die("writing a pipe");
+		fail_with("writing a pipe");
 }
 
-static inline void take(int fd, char *byte)
+static inline void read_byte(int fd, char *byte)
 {
 	if (read(fd, byte, 1) != 1)
-		die("reading a pipe");
+		fail_with("reading a pipe");
 }
 
 /* latency.c: of @subscriber, whose only threads it will be */

@@ -110,7 +110,7 @@ static int watch_switches(void)
 			   : bpf_raw_tracepoint_open("sched_switch", program);
 
 	if (link < 0)
-		die("watching switches");
+		fail_with("watching switches");
 	close(program);
 	return link;
 }
@@ -123,13 +123,13 @@ static void make_ring(void)
 		bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, 4096, NULL);
 	program_fd = ring_fd < 0 ? -1 : load_writer();
 	if (program_fd < 0)
-		die("making a ring");
+		fail_with("making a ring");
 	ring_read = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 ring_fd, 0);
 	ring_written =
 		mmap(NULL, page, PROT_READ, MAP_SHARED, ring_fd, (off_t)page);
 	if (ring_read == MAP_FAILED || ring_written == MAP_FAILED)
-		die("mapping a ring");
+		fail_with("mapping a ring");
 }
 
 static void write_ring(void)
@@ -137,12 +137,12 @@ static void write_ring(void)
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
 
 	if (bpf_prog_test_run_opts(program_fd, &opts))
-		die("running a program");
+		fail_with("running a program");
 }
 #else
 static void make_ring(void)
 {
-	die("built without libbpf");
+	fail_with("built without libbpf");
 }
 
 static void write_ring(void)
@@ -167,7 +167,7 @@ static void say(void)
 	uint64_t one = 1;
 
 	if (way == EVENTFD && write(tell, &one, sizeof(one)) < 0)
-		die("writing an eventfd");
+		fail_with("writing an eventfd");
 	if (way == RING)
 		write_ring();
 	if (way == FUTEX) {
@@ -184,13 +184,13 @@ static void *blocks(void *unused)
 
 	on_cpu(0);
 	if (umt_thread_add(leaders))
-		die("adding a thread");
+		fail_with("adding a thread");
 	link = way == SWITCH ? watch_switches() : -1;
 	for (i = 0; i < LATENCIES; i++) {
 		at = now_ns();
 		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
 		say();
-		take(resume[0], &byte);
+		read_byte(resume[0], &byte);
 	}
 	if (link >= 0)
 		close(link);
@@ -232,7 +232,7 @@ static void forget(void)
 	uint64_t count;
 
 	if (way == EVENTFD && read(tell, &count, sizeof(count)) < 0)
-		die("reading an eventfd");
+		fail_with("reading an eventfd");
 	__atomic_store_n(&word, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(ring_read,
 			 __atomic_load_n(ring_written, __ATOMIC_ACQUIRE),
@@ -255,7 +255,7 @@ static void hear_all(double *values)
 		values[i] = (woken - at) / 1e3;
 		forget();
 		nanosleep(&rest, NULL);
-		pass(resume[1], &byte);
+		write_byte(resume[1], &byte);
 	}
 }
 
@@ -281,10 +281,10 @@ static void measure(enum placement placement)
 	put(placement);
 	for (cpu = 1; placement == ANYWHERE && cpu < nr_cpus; cpu++)
 		if (pthread_create(&busy[cpu], NULL, spins, (void *)cpu))
-			die("making a thread");
+			fail_with("making a thread");
 	umt_want(leaders, way <= BLOCK_EPOLL);
 	if (pthread_create(&thread, NULL, blocks, NULL))
-		die("making a thread");
+		fail_with("making a thread");
 	hear_all(values);
 	pthread_join(thread, NULL);
 	umt_want(leaders, 0);
@@ -293,10 +293,10 @@ static void measure(enum placement placement)
 		pthread_join(busy[cpu], NULL);
 	printf("  %-10s %-13s p50 %7.1f  p90 %7.1f  p99 %7.1f  most %9.1f\n",
 	       placements[placement], ways[way],
-	       quantile(values, LATENCIES, 0.5),
-	       quantile(values, LATENCIES, 0.9),
-	       quantile(values, LATENCIES, 0.99),
-	       quantile(values, LATENCIES, 1));
+	       take_quantile(values, LATENCIES, 0.5),
+	       take_quantile(values, LATENCIES, 0.9),
+	       take_quantile(values, LATENCIES, 0.99),
+	       take_quantile(values, LATENCIES, 1));
 }
 
 void latency_measure(struct umt *subscriber)
@@ -310,7 +310,7 @@ void latency_measure(struct umt *subscriber)
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (pipe(resume) || tell < 0 || epoll_fd < 0 ||
 	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, umt_fd(subscriber), &event))
-		die("making descriptors");
+		fail_with("making descriptors");
 	printf("from a block until the leader runs, and by who tells (us, %d "
 	       "times each)\n",
 	       LATENCIES);
