@@ -13,6 +13,10 @@ ahead() {
 	made_both_ways ahead-cases "$@"
 }
 
+changes() {
+	made_both_ways ahead-changes-cases "$@"
+}
+
 @test "blocks of malloc and its kin are made ahead of their touches" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	for how in malloc calloc realloc aligned_alloc posix_memalign mmap; do
@@ -57,53 +61,53 @@ ahead() {
 }
 
 @test "a child of fork has its memory, and its own library" {
-	ahead forks
+	changes forks
 }
 
 @test "a program whose threads a debugger stops is helped" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
-	ahead traced
+	changes traced
 }
 
 @test "no signal of the program is taken by another thread" {
-	ahead signals
+	changes signals
 }
 
 @test "no descriptor number is taken from under the program" {
-	ahead descriptors
+	changes descriptors
 }
 
 @test "what is discarded stays absent" {
-	ahead discards
+	changes discards
 }
 
 @test "what comes in place of the memory is not touched" {
-	ahead replaces
-	ahead becomes-segment
+	changes replaces
+	changes becomes-segment
 }
 
 @test "what changes memory is no cancellation point where it waits for helpers" {
-	ahead cancelled
+	changes cancelled
 }
 
 @test "memory can be moved and grown, whatever pages were advised" {
-	ahead moves
-	ahead reallocates
+	changes moves
+	changes reallocates
 }
 
 @test "what is left of a mapping can be moved and grown" {
-	ahead moves-rest
+	changes moves-rest
 }
 
 @test "memory that grows by mremap is made ahead too, and only what is private" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
-	ahead grows-otherwise
-	ahead grows
+	changes grows-otherwise
+	changes grows
 	made
 }
 
 @test "ten threads map, change and unmap" {
-	ahead ten-threads
+	changes ten-threads
 }
 
 @test "small pages that the program asked for stay small" {

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What programs of several cases share whose memory is made ahead: allocating it, and
+ * choosing the case.
+ */
+#ifndef TESTS_PRELOAD_AHEAD_CASES_H
+#define TESTS_PRELOAD_AHEAD_CASES_H
+
+#include <dirent.h>
+
+#include "touches.h"
+
+#define LEN (256 * MIB)
+
+struct ahead_case {
+	const char *name;
+	void (*run)(const char *how);
+};
+
+static inline char *allocate(const char *how, size_t len)
+{
+	void *block = NULL;
+
+	if (!strcmp(how, "malloc"))
+		block = malloc(len);
+	else if (!strcmp(how, "calloc"))
+		block = calloc(len / 8, 8);
+	else if (!strcmp(how, "realloc"))
+		block = realloc(malloc(100), len);
+	else if (!strcmp(how, "aligned_alloc"))
+		block = aligned_alloc(4096, len);
+	else if (!strcmp(how, "posix_memalign"))
+		must(!posix_memalign(&block, 4096, len), how);
+	else
+		block = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(block && block != MAP_FAILED, how);
+	return block;
+}
+
+/* Whole pages of a block of LEN. */
+static inline char *allocate_pages(const char *how)
+{
+	return page_start(allocate(how, LEN + PAGE_BYTES));
+}
+
+static inline unsigned nr_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned nr = 0;
+
+	must(tasks != NULL, "/proc/self/task");
+	while (readdir(tasks))
+		nr++;
+	closedir(tasks);
+	return nr - 2;
+}
+
+/* The case that the first argument names, with the second one, and "ok". */
+static inline int run_case(const struct ahead_case *cases, size_t nr, int argc,
+			   char **argv)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (argc < 2 || strcmp(argv[1], cases[i].name))
+			continue;
+		cases[i].run(argc > 2 ? argv[2] : "malloc");
+		puts("ok");
+		return 0;
+	}
+	return 2;
+}
+
+#endif /* TESTS_PRELOAD_AHEAD_CASES_H */
