@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ktask built into the kernel: what begins when.  Nothing ends.
+ * ktask built into the kernel: when its parts are initialised.  They never end.
  *
- * The pool is there before the memory map is complete, since that is its first
- * job (page_alloc_init_late()).  What programs and people see comes when other
- * devices come.
+ * The pool begins before the memory map is complete, because that is its first job
+ * (page_alloc_init_late()).  The device and the statistics begin with other devices.
  *
- * Behaves badly without memory at boot: jobs then have no helpers for good.
+ * Behaves badly without memory at boot: then jobs never have helpers.
  */
 #include <linux/init.h>
 #include <linux/ktask.h>

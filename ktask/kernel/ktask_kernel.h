@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ktask for kernel code: divide one big job into chunks.  The thread that asks does
- * them together with helper threads of the lowest priority.
+ * ktask for kernel code: divide one big job into chunks.  The calling thread does them
+ * together with helper threads of the lowest priority.
  *
  * Words
  *   job      all of the work of one ktask_run()
  *   chunk    what one call of the thread function does
- *   caller   the thread that asks; it works too
- *   helper   a kernel thread that is added
+ *   caller   the thread that calls ktask_run(); it works, too
+ *   helper   a thread that works beside the caller
  *   node     a NUMA node
  *   cap      the most helpers that a node or the machine may run
  *
@@ -79,12 +79,12 @@ typedef void *(*ktask_iter_func)(void *position, size_t size);
  * @error: what the job returned: the first error in time
  * @fail_error: the error of the lowest chunk that failed
  * @fail_pos: where that chunk starts
- * @threads: that did at least one chunk, the caller included
+ * @threads: threads that did at least one chunk, the caller included
  * @helpers_lent: helpers that were lent the caller's priority
- * @chunks: that succeeded
- * @remote_chunks: of these, chunks of a node done by a thread of another
- * @units: that succeeded, before any undo
- * @wall_ns: from beginning to end
+ * @chunks: chunks that succeeded
+ * @remote_chunks: of these, chunks of one node that a thread of another node did
+ * @units: units of the chunks that succeeded, before any undo
+ * @wall_ns: time from the beginning to the end of the job
  */
 struct ktask_result {
 	int error;
@@ -102,17 +102,17 @@ struct ktask_result {
  * define KTASK_KILLABLE - a fatal signal to the caller ends the job
  *
  * In ktask_ctl.flags.  The job ends with -EINTR.  Helpers for which the caller waits get
- * the signal too, so that no chunk waits for something that will not come.  This is not
- * the default, because a task that is being killed runs jobs as well.
+ * the signal, too, so that no chunk waits for something that will not come.  This is not
+ * the default, because a task that is being killed must still run jobs to completion.
  */
 #define KTASK_KILLABLE 1u
 
 /**
- * define KTASK_CALLER_MM - helpers use the caller's address space meanwhile
+ * define KTASK_CALLER_MM - helpers use the caller's address space
  *
- * In ktask_ctl.flags.  It is their current->mm.  They have the caller's rights, and the
- * caller's group is charged for what they allocate.  Not for started jobs, and not for
- * callers without an address space.
+ * In ktask_ctl.flags.  During the job it is their current->mm.  They have the caller's
+ * rights, and the caller's memory group is charged for what they allocate.  Not for started
+ * jobs, and not for callers without an address space.
  */
 #define KTASK_CALLER_MM 2u
 
@@ -126,20 +126,21 @@ struct ktask_result {
  */
 #define KTASK_CALLER_PROCESS 4u
 
-/* Every flag there is: others are refused. */
+/* All flags; others are refused with -EINVAL. */
 #define KTASK_FLAGS (KTASK_KILLABLE | KTASK_CALLER_MM | KTASK_CALLER_PROCESS)
 
 /**
  * struct ktask_ctl - how to do a job
  * @thread_func: does a chunk
- * @func_arg: given to it
- * @min_chunk_size: units; a chunk is never smaller
- * @undo_func: or NULL
- * @iter_func: or NULL: positions are addresses
- * @align: power of two, edges inside the job are multiples of it; 0: anywhere
- * @max_threads: with the caller; 0: the engine decides
+ * @func_arg: argument of the functions
+ * @min_chunk_size: smallest chunk, in units
+ * @undo_func: undoes chunks if the job fails, or NULL
+ * @iter_func: advances a position; NULL: positions are addresses
+ * @align: power of two; chunks begin at multiples of it, except at the start of a range;
+ *	0: anywhere
+ * @max_threads: most threads, the caller included; 0: the engine decides
  * @flags: KTASK_KILLABLE, KTASK_CALLER_MM, KTASK_CALLER_PROCESS
- * @deadline_ns: from the job's start; 0: none.  Chunks begun end first.
+ * @deadline_ns: time from the start of the job after which no chunk begins; 0: none
  * @chunk_us: how long a chunk shall take; 0: 1000
  * @cpus: helpers run only on these, within the caller's; NULL: the caller's
  * @result: filled at the end, or NULL
@@ -186,7 +187,7 @@ struct ktask_ctl {
 	struct ktask_ctl name = KTASK_CTL_INITIALIZER(func, arg, min_chunk)
 
 /**
- * ktask_ctl_set_undo_func - what becomes of a job that fails
+ * ktask_ctl_set_undo_func - set how a job that fails is undone
  * @ctl: the control block
  * @undo: undoes successful chunks of a job that fails; or NULL
  */
@@ -197,7 +198,7 @@ static inline void ktask_ctl_set_undo_func(struct ktask_ctl *ctl,
 }
 
 /**
- * ktask_ctl_set_iter_func - how positions are found
+ * ktask_ctl_set_iter_func - set how positions are advanced
  * @ctl: the control block
  * @iter: advances a position; NULL: positions are addresses
  */
@@ -210,7 +211,7 @@ static inline void ktask_ctl_set_iter_func(struct ktask_ctl *ctl,
 /**
  * ktask_ctl_set_max_threads - limit the threads of the job
  * @ctl: the control block
- * @max_threads: with the caller; 1: no helper at all; 0: the engine decides
+ * @max_threads: the caller included; 1: no helper at all; 0: the engine decides
  */
 static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
 					     unsigned int max_threads)
@@ -219,7 +220,7 @@ static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
 }
 
 /**
- * ktask_ctl_set_align - cut only at multiples of it
+ * ktask_ctl_set_align - let chunks begin only at multiples of @align
  * @ctl: the control block
  * @align: a power of two, in units
  */
@@ -256,9 +257,9 @@ static inline void ktask_ctl_set_caller_process(struct ktask_ctl *ctl)
 }
 
 /**
- * ktask_ctl_set_deadline - claim no chunk later than that
+ * ktask_ctl_set_deadline - begin no chunk after the deadline
  * @ctl: the control block
- * @ns: from the start of the job; 0: none
+ * @ns: time from the start of the job; 0: no deadline
  */
 static inline void ktask_ctl_set_deadline(struct ktask_ctl *ctl, u64 ns)
 {
@@ -266,7 +267,7 @@ static inline void ktask_ctl_set_deadline(struct ktask_ctl *ctl, u64 ns)
 }
 
 /**
- * ktask_ctl_set_chunk_us - how long a chunk shall take
+ * ktask_ctl_set_chunk_us - set how long a chunk shall take
  * @ctl: the control block
  * @us: microseconds; 0: 1000
  */
@@ -277,12 +278,12 @@ static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl,
 }
 
 /**
- * ktask_ctl_set_cpus - helpers run on any online CPU of these
+ * ktask_ctl_set_cpus - let helpers run only on these CPUs
  * @ctl: the control block
- * @cpus: NULL: the caller's; must live as long as the job
+ * @cpus: must live as long as the job; NULL: the caller's
  *
- * Only those on which the caller may run count.  While none of them is online, there is
- * no helper.
+ * CPUs on which the caller may not run are ignored.  While none of the others is online,
+ * the job has no helpers.
  */
 static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl,
 				      const struct cpumask *cpus)
@@ -291,7 +292,7 @@ static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl,
 }
 
 /**
- * ktask_ctl_set_result - what a job did and cost
+ * ktask_ctl_set_result - ask for what a job did and cost
  * @ctl: the control block
  * @result: filled at the end of the job; or NULL
  */
@@ -304,8 +305,8 @@ static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 /**
  * struct ktask_node - a range of work that belongs to a node
  * @start: first position
- * @task_size: units; 0: nothing to do here
- * @nid: node, or NUMA_NO_NODE
+ * @task_size: number of units; 0: the range is empty
+ * @nid: the node, or NUMA_NO_NODE
  */
 struct ktask_node {
 	void *start;
@@ -313,14 +314,14 @@ struct ktask_node {
 	int nid;
 };
 
-/* A kernel that is configured without ktask has calls of its own: <linux/ktask.h> */
+/* A kernel that is configured without ktask has stubs of these calls in <linux/ktask.h>. */
 #ifndef KTASK_CONFIGURED_OUT
 int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl);
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 		   const struct ktask_ctl *ctl);
 struct task_struct *ktask_task(void);
 
-/* A job that goes on while its caller does something else; opaque. */
+/* A job that runs while the thread that started it does something else; opaque. */
 struct ktask_job;
 
 int ktask_start(struct ktask_job **job, void *start, size_t task_size,

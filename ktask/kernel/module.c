@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: what comes first and what goes last.  Where ktask is built in,
- * kernel/builtin.c stands in for this.
+ * The module: in which order its parts begin and end.  If ktask is built in, kernel/builtin.c
+ * does this.
  *
- * Clients are other modules that use its symbols, so that it cannot be
- * unloaded while they are there, or programs that have its device open; with
- * them all jobs are gone.
+ * Clients are other modules that use its symbols, and programs that have its device open.
+ * The module cannot be unloaded while there is one.  So there are no jobs when it ends.
  */
 #include <linux/module.h>
 

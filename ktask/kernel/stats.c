@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Statistics: a counter for each CPU, added up when somebody looks, for the
+ * Statistics: a counter for each CPU, which are added up when the file is read, for the
  * machine and for each node.
  *
- * Where there is no debugfs nothing is shown; that is no error.
+ * Without debugfs nothing is shown; that is no error.
  *
- * Locking: there is no lock.  A counter is written on its CPU by this_cpu_add() and
- * read by any: a sum is of no one instant.
+ * Locking: there is no lock.  A counter is written on its CPU by this_cpu_add() and read by
+ * any thread.  A sum does not show one moment.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>

@@ -17,7 +17,7 @@
 
 #include "kernel/client/device_memory.h"
 
-/* Between two checks for signals and for others who want the CPU. */
+/* Cleared between two checks for signals and for a reschedule. */
 #define STEP_BYTES (256ul << 10)
 
 static int clear_chunk(void *start, void *end, void *arg)
@@ -55,7 +55,7 @@ static int clear_file(struct file *file, struct ktask_mem *request)
 	request->threads = mapped.threads;
 	if (mapped.failed)
 		request->failed = mapped.failed - addr + request->addr;
-	/* Fails only for a process that is being killed: all of it goes. */
+	/* This fails only if the process is being killed, and then all is unmapped anyway. */
 	vm_munmap(addr, request->len);
 	return error;
 }

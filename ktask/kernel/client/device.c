@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/ktask: checks what comes from user space and hands it on.
+ * /dev/ktask: checks requests from user space and passes them on.
  *
  * Locking: there is no lock here.  A request is the calling thread's, copied once;
  * several threads may have one in work on the same file.  What these share is a struct
@@ -29,13 +29,14 @@ static u32 flags_of(unsigned int command)
 	}
 }
 
-/* Of memory; an offset in a file is for mmap to judge. */
+/* Is the start a memory address?  Else it is an offset in a file, which mmap() checks. */
 static bool is_address(unsigned int command, u32 flags)
 {
 	return command != KTASK_IOC_CLEAR || !(flags & KTASK_MEM_FD);
 }
 
-/* Nobody is ahead of himself, and pages of zeros are no use to anybody. */
+/* KTASK_MEM_AHEAD needs the two others: a process makes no memory ahead for itself, and to
+ * make zero pages ahead would gain nothing. */
 static bool is_alone(u32 flags)
 {
 	const u32 with = KTASK_MEM_WRITE | KTASK_MEM_FD;
@@ -66,18 +67,18 @@ static int get_request(struct ktask_mem *request, void __user *from)
 
 	if (get_user(size, (u32 __user *)from))
 		return -EFAULT;
-	/* Up to where the fields are that cannot be left out. */
+	/* It must have all required fields, which end with len. */
 	if (size < offsetofend(struct ktask_mem, len))
 		return -EINVAL;
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 	error = copy_struct_from_user(request, sizeof(*request), from, size);
-	/* What was checked: another thread may have changed it meanwhile. */
+	/* Use the size that was checked: another thread may have changed it since. */
 	request->size = size;
 	return error;
 }
 
-/* What a shorter structure has no place for is not told. */
+/* Results for which a shorter structure has no field are not copied. */
 static int tell_result(void __user *to, const struct ktask_mem *request)
 {
 	struct ktask_mem __user *user = to;
@@ -126,7 +127,7 @@ static long device_ioctl(struct file *file, unsigned int command,
 	error = serve_request(file->private_data, command, &request);
 	if (!tell_result(user, &request))
 		return error;
-	/* Whoever does not learn of a pin will not undo it. */
+	/* If the result could not be copied, the program does not know of the pin: undo it. */
 	if (command == KTASK_IOC_PIN && !error)
 		memory_unpin(file->private_data, &request);
 	return -EFAULT;
@@ -159,7 +160,7 @@ static const struct file_operations device_ops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-/* The group that may use it is a matter for udev (packaging/). */
+/* udev sets the group that may use it (packaging/). */
 static struct miscdevice ktask_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "ktask",

@@ -16,7 +16,7 @@
 #include <linux/mutex.h>
 #include <uapi/linux/ktask.h>
 
-/* What is pinned through one open file. */
+/* The ranges that were pinned through one open file. */
 struct pins {
 	struct mutex lock;
 	struct list_head list; /* L */

@@ -23,7 +23,7 @@
 #define LONG_BYTES (1ul << 30)
 /* The caller does this much alone, to estimate how long the request takes. */
 #define SAMPLE_BYTES (64ul << 10)
-/* Attempts at a page that is being read while nothing is gained. */
+/* Attempts at a page that is being read, without progress. */
 #define TRIES_MAX 1000
 
 static unsigned int process_us = 2000;
@@ -41,9 +41,9 @@ void memory_failed(struct memory_job *job, unsigned long addr)
 }
 
 /*
- * Is the first page there, as the request needs it?  Where it is not, the rest is
- * taken to be absent as well, without a sample: its fault may clear a huge page,
- * and no helper has begun yet.
+ * Is the first page present, as the request needs it?  If not, the rest is taken to be absent
+ * as well, and no sample is taken: its fault might clear a huge page before any helper has
+ * begun.
  */
 static bool first_is_present(const struct memory_job *job)
 {
@@ -74,7 +74,7 @@ static int take_sample(const struct ktask_mem *request, struct memory_job *job,
 	return error;
 }
 
-/* What was done as a sample is undone with the rest. */
+/* If the rest fails, the sample is undone as well. */
 static int run_rest(struct memory_job *job, unsigned long done,
 		    unsigned long len, const struct ktask_ctl *ctl)
 {
@@ -103,7 +103,7 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_max_threads(&ctl, request->max_threads);
 	ktask_ctl_set_killable(&ctl);
 	ktask_ctl_set_result(&ctl, &result);
-	/* Also for another process's memory: it is made under the caller's policy. */
+	/* Set also for another process's memory, which is allocated by the caller's policy. */
 	ktask_ctl_set_caller_mm(&ctl);
 	if (is_long && request->len < LONG_BYTES && request->max_threads != 1 &&
 	    (job->mm || first_is_present(job))) {

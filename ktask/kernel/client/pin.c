@@ -29,7 +29,7 @@
 
 #include "kernel/client/device_memory.h"
 
-/* Pages between two points where others may run. */
+/* Pages that are unpinned between two points at which others may run. */
 #define UNPIN_PAGES 4096ul
 
 /* A range that is pinned, in the list of its file. */
@@ -40,7 +40,7 @@ struct pin {
 	struct mm_struct *mm; /* whose; grabbed */
 	unsigned long addr, nr_pages;
 	struct page **pages;
-	bool busy; /* being pinned: nobody else's */
+	bool busy; /* it is being pinned, and nobody else may take it */
 };
 
 static LIST_HEAD(all_pins);
@@ -134,7 +134,7 @@ static void free_pin(struct pin *pin)
 	kfree(pin);
 }
 
-/* In steps: on kernels without preemption nobody else runs meanwhile. */
+/* In steps, because on kernels without preemption no other thread runs meanwhile. */
 static void unpin_range(struct pin *pin)
 {
 	unsigned long done = 0;

@@ -42,9 +42,9 @@ module_param(only_idle_ms, uint, 0644);
 MODULE_PARM_DESC(only_idle_ms, "how long a job has helpers woken on idle CPUs "
 			       "only, milliseconds; 0: never");
 
-/* To each of these a helper is on its way. */
+/* A helper that has not begun yet was promised each of these CPUs. */
 static struct cpumask promised_cpus;
-/* Where the last search ended: only a hint. */
+/* Where the next search begins; it may be stale. */
 static unsigned int next_cpu;
 
 bool idle_matters(u64 age_ns, bool waits)

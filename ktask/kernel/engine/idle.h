@@ -17,7 +17,8 @@ bool idle_matters(u64 age_ns, bool waits);
 /*
  * idle_may - are there CPUs at all that idle_take() may try?
  *
- * Memory alone has none, and a node may be out of reach.
+ * Return: false if @nid has no CPU in @own and @only: a node may have only memory, or the
+ * caller may not use its CPUs.
  */
 bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only);
 
@@ -29,12 +30,12 @@ bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only);
  *
  * Any context.  Tries a limited number of CPUs, and the next ones at the next call.
  *
- * Return: it, promised until idle_put(); -1: none was found, or this kernel does not
- * tell which ones idle.
+ * Return: the CPU, which is promised until idle_put(); -1: none was found, or this kernel
+ * does not tell which ones idle.
  */
 int idle_take(int nid, const struct cpumask *own, const struct cpumask *only);
 
-/* idle_put - its helper has begun, or will not; -1: nothing */
+/* idle_put - end the promise: the helper has begun, or will not; -1 does nothing */
 void idle_put(int cpu);
 
 #endif /* KTASK_KERNEL_IDLE_H */

@@ -47,7 +47,7 @@ static void set_policy(struct mempolicy *policy)
 	task_unlock(current);
 }
 
-/* Without one of its own the caller's memory comes from the node that it runs on. */
+/* A caller without a policy of its own gets memory from the node that it runs on. */
 static void borrow_policy(const struct kernel_job *job)
 {
 	set_policy(job->task->mempolicy
@@ -68,8 +68,8 @@ static void return_policy(void)
 }
 #endif
 
-/* Pages are charged to the group that owns the address space; what the kernel
- * keeps of them, page tables above all, only if a thread of its own names it. */
+/* Pages are charged to the group that owns the address space.  What the kernel allocates
+ * for them, mostly page tables, is charged to it only if the kernel thread names the group. */
 static void charge_caller(const struct kernel_job *job)
 {
 	set_active_memcg(get_mem_cgroup_from_mm(job->mm));
@@ -80,8 +80,8 @@ static void charge_nobody(void)
 	mem_cgroup_put(set_active_memcg(NULL));
 }
 
-/* A fault may allocate blocks of a file, which quotas and reserves are for: a
- * thread of the kernel would have root's rights to them. */
+/* A fault may allocate blocks of a file.  Disk quotas and reserved blocks depend on the
+ * rights of the thread, and a kernel thread has root's. */
 static void become_caller(const struct kernel_job *job)
 {
 	if (job->mm) {
@@ -108,8 +108,8 @@ static void become_oneself(const struct kernel_job *job)
 	}
 }
 
-/* What the caller may not wait for when it allocates, with the locks that it
- * holds, neither may who works for it while it waits. */
+/* If the caller's allocations must not wait for something, because of locks that it holds,
+ * those of its helpers must not either, because the caller waits for them. */
 static unsigned int enter_scope(const struct kernel_job *job)
 {
 	unsigned int added = READ_ONCE(job->scope) & ~current->flags;

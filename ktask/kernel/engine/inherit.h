@@ -9,8 +9,8 @@
 
 struct kernel_job;
 
-/* inherit_scope - memalloc_nofs_save() and its like: what the calling thread may
- * not wait for when it allocates */
+/* inherit_scope - the allocation scope of the calling thread: the PF_MEMALLOC* flags that
+ * memalloc_nofs_save() and its like set */
 static inline unsigned int inherit_scope(void)
 {
 	return current->flags &
@@ -18,8 +18,8 @@ static inline unsigned int inherit_scope(void)
 }
 
 /*
- * inherit_from_caller - by a helper, before its first chunk
- * inherit_no_more - behind the last, with what the first has returned
+ * inherit_from_caller - called by a helper before its first chunk
+ * inherit_no_more - called after its last one, with the value that the first returned
  */
 unsigned int inherit_from_caller(const struct kernel_job *job);
 void inherit_no_more(const struct kernel_job *job, unsigned int scope);

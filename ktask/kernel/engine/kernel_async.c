@@ -2,18 +2,18 @@
 /*
  * Jobs that go on while their caller does something else.
  *
- * A struct ktask_job is a job in allocated memory.  Whoever waits becomes its
- * caller: works on it, lends its priority, undoes, fills the result.
+ * A struct ktask_job is a job in allocated memory.  The thread that waits for it becomes
+ * its caller: it works on the job, lends its priority, undoes and fills the result.
  *
- * Until then a delayed_work stands in for the caller where no helper could be had
- * at the start: all at work, or one of them not yet back among the idle, or no CPU
- * idle.  It heeds the CPUs and the quota of the process that started the job.
+ * If no helper could be submitted at the start, because all were busy or no CPU was idle, a
+ * delayed_work tries again in place of the caller until there is one.  It respects the
+ * CPUs and the quota of the process that started the job.
  *
- * Locking: there is no lock; kernel/engine/kernel_job.h says who writes what.  ktask_wait() ends the
- * delayed_work, and waits for it, before it becomes the caller: one thread at a time
- * is.  Helpers may be in chunks meanwhile, so what they read is written by
- * WRITE_ONCE().  ktask_cancel() may come at any time before ktask_wait(), and writes
- * only the error of the job, by one compare-and-swap.
+ * Locking: there is no lock; kernel/engine/kernel_job.h says who writes what.
+ * ktask_wait() ends the delayed_work, and waits for it, before its thread becomes the
+ * caller, so there is one caller at a time.  Helpers may be in chunks meanwhile, so what
+ * they read is written by WRITE_ONCE().  ktask_cancel() may be called at any time before
+ * ktask_wait(), and writes only the error of the job, by one compare-and-swap.
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -29,7 +29,8 @@ struct ktask_job {
 	struct kernel_job job;
 	struct ktask_ctl ctl;
 	struct cpumask cpus; /* of the thread that started it */
-	struct delayed_work again; /* until it has helpers, or a caller */
+	/* Submits items until the job has helpers, or a caller. */
+	struct delayed_work again;
 	struct kt_range ranges[];
 };
 
@@ -38,7 +39,7 @@ static void submit_again(struct work_struct *work)
 	struct ktask_job *job =
 		container_of(to_delayed_work(work), struct ktask_job, again);
 
-	/* Too many jobs share: this one has no part. */
+	/* There are too many jobs: this one has no entry, so no share. */
 	if (job->job.share_entry < 0)
 		return;
 	if (!kt_context_resubmit(&job->job.ctx, kt_now_ns()))
@@ -75,14 +76,14 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 		kvfree(new);
 		return error;
 	}
-	/* The thread that starts it may be gone before it is waited for. */
+	/* The thread that starts the job may end before anybody waits for it. */
 	new->job.task = NULL;
 	new->job.client = NULL;
 	cpumask_copy(&new->cpus, current->cpus_ptr);
 	new->job.cpus = &new->cpus;
 	new->job.group = quota_group_get();
 	INIT_DELAYED_WORK(&new->again, submit_again);
-	/* Reserves are the starter's, and for as long as it may use them. */
+	/* Only the starting thread may use reserves of memory, and only for a time. */
 	new->job.scope &= ~PF_MEMALLOC;
 	job_begin(&new->job, true);
 	ctx = &new->job.ctx;
@@ -100,10 +101,10 @@ EXPORT_SYMBOL_GPL(ktask_start_numa);
  * @task_size: units of work
  * @ctl: how to do it; copied
  *
- * Helpers begin, as soon as one is to be had; the thread that calls ktask_wait()
- * joins them.  Where there are none the work waits for ktask_wait().  What @ctl
- * points to must live until then.  Each started job must be waited for once, and
- * before the module whose functions it calls goes away.
+ * Helpers begin as soon as some are available.  The thread that calls ktask_wait() joins
+ * them, and does all of the work if there were none.  What @ctl points to must live until
+ * then.  Each started job must be waited for once, and before the module whose functions it
+ * calls is unloaded.
  *
  * Return: 0; -EINVAL as ktask_run(); -ENOMEM.
  */
@@ -134,7 +135,8 @@ int ktask_wait(struct ktask_job *job)
 	kt_assert(!job->job.task);
 	job->job.cpus = NULL;
 	quota_group_put(job->job.group);
-	/* With the locks that it holds; helpers in a chunk have begun it before. */
+	/* The waiting thread may hold locks.  Helpers that are in a chunk keep the scope with
+	 * which they began it. */
 	WRITE_ONCE(job->job.scope, job->job.scope | inherit_scope());
 	WRITE_ONCE(job->job.task, current);
 	WRITE_ONCE(job->job.client, ktask_task());

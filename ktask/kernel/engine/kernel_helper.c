@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A helper's own side: waiting for a work item, leaving it, and how its thread
+ * What a helper does: it waits for a work item, runs it and leaves it.  Also how its thread
  * is made, placed and raised.
  *
- * Does not know who submits (kernel/engine/kernel_pool.c) nor what a job is.  Helpers are not
- * freezable: a caller that waits for one could not reach its own freezing
- * point, and a job would hold up suspend.
+ * Does not know who submits (kernel/engine/kernel_pool.c) nor what a job is.  Helpers are
+ * not freezable: a caller that waits for a frozen helper could not reach its own freezing
+ * point, so suspend would fail.
  */
 #include <linux/cpu.h>
 #include <linux/kthread.h>
@@ -52,8 +52,8 @@ static struct pool_item *await_item(struct helper *h)
 }
 
 /*
- * Only after the item is left is a lent priority given back: lowered before,
- * the helper might not get a CPU to say that it is done.
+ * The helper gives back a lent priority only after it has left the item.  If it were
+ * lowered before, it might not get a CPU to say that it is done.
  */
 static void give_back(struct helper *h)
 {
@@ -71,7 +71,7 @@ void helper_leave_item(struct helper *h, struct pool_item *item)
 	kt_assert(h->task == current && h->item == item);
 	kt_assert(item->state == POOL_ITEM_RUNNING);
 	WRITE_ONCE(h->item, NULL);
-	/* Behind all that the helper wrote: pool_item_state(). */
+	/* Release: pairs with pool_item_state(), so that what the helper wrote is seen. */
 	smp_store_release(&item->state, POOL_ITEM_DONE);
 	complete(&item->done);
 	spin_unlock(&pool_lock);
@@ -84,7 +84,7 @@ static int helper_main(void *arg)
 	struct pool_item *item;
 
 	prio_lower();
-	/* Of helper_kill(); a thread of the kernel has no other signals. */
+	/* For helper_kill(); a kernel thread gets no other signals. */
 	allow_kernel_signal(SIGKILL);
 	while ((item = await_item(h))) {
 		item->work(item);
@@ -98,7 +98,7 @@ static int helper_main(void *arg)
 void helper_kill(struct helper *h, struct pool_item *item)
 {
 	spin_lock(&pool_lock);
-	/* Others are killed with their process. */
+	/* A process helper is killed with its process. */
 	if (h->item == item && !h->thread)
 		send_sig(SIGKILL, h->task, 1);
 	spin_unlock(&pool_lock);
@@ -112,7 +112,7 @@ bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given)
 	prio_own(&own);
 	if (prio_lowest(&own) || prio_same(&own, given))
 		return false;
-	/* Held by a helper that is done: nothing to wait for. */
+	/* A helper that has left its item holds the lock: nothing to lend. */
 	if (!mutex_trylock(&h->prio_lock))
 		return false;
 	/* If it leaves now, it takes the lock afterwards and lowers itself. */
@@ -147,7 +147,7 @@ static bool move_task(struct helper *h)
 
 bool helper_place(struct helper *h, unsigned int generation)
 {
-	/* Nobody else may take it, or end it. */
+	/* The helper must be off the idle list: nobody else may take it or end it. */
 	kt_assert(list_empty(&h->idle));
 	if (h->placed == generation && cpumask_equal(h->cpus, h->wanted))
 		return true;

@@ -22,16 +22,16 @@
 #include "kernel/engine/kernel_prio.h"
 
 struct helper {
-	struct list_head idle; /* P: in the pool's list, while it is idle */
-	struct task_struct *task; /* I: of a process's NULL until it runs */
+	struct list_head idle; /* P: in the pool's list while it is idle */
+	struct task_struct *task; /* I: process helper: NULL until it runs */
 	struct vhost_task *thread; /* I: of a process helper, else NULL */
 	struct pool_item *item; /* P: queued or running */
 	int nid; /* I: node of its memory */
 	unsigned long idle_since; /* P: jiffies */
 	refcount_t users; /* R: the pool, and a caller that has submitted */
-	u64 charged_ns; /* of its CPU time, up to there; its own thread's */
+	u64 charged_ns; /* CPU time charged so far; its own thread's */
 
-	/* Who holds this lends or takes back; lent is true between. */
+	/* Held to lend a priority and to take it back; lent is true in between. */
 	struct mutex prio_lock;
 	bool lent; /* L */
 
@@ -51,16 +51,16 @@ struct helper *helper_make(int nid);
 void helper_end(struct helper *h);
 
 /*
- * A caller uses its helper when that may have left the item already:
- * helper_get - by whoever submits an item
- * helper_put - when it is cancelled, or has been waited for
+ * References, because a caller may use a helper that has left the item already:
+ * helper_get - called by the thread that submits an item
+ * helper_put - called when the item was cancelled, or was waited for
  *
  * Process helpers (kernel/engine/process_helper.c) live as long as their job.
  */
 void helper_get(struct helper *h);
 void helper_put(struct helper *h);
 
-/* helper_idle - by kernel_helper.c: an item may be submitted to it again */
+/* helper_idle - called by kernel_helper.c: the helper can be given an item again */
 void helper_idle(struct helper *h);
 
 /*
@@ -78,15 +78,15 @@ void helper_leave_item(struct helper *h, struct pool_item *item);
  * comes or goes */
 bool helper_place(struct helper *h, unsigned int generation);
 
-/* helper_wake - for an item; on @cpu if that is one of its CPUs and the scheduler has
- * no better one */
+/* helper_wake - wake it for an item, on @cpu if it may run there and the scheduler does not
+ * choose a better one */
 void helper_wake(struct helper *h, int cpu);
 
 /* helper_lend - raise it to the caller's priority while it is in @item */
 bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given);
 
-/* helper_kill - while it is in @item, so that it waits for nothing that a killed
- * process would not wait for; its chunk fails */
+/* helper_kill - send SIGKILL to a helper that is in @item, so that its chunk waits for nothing
+ * that a killed process would not wait for; the chunk fails */
 void helper_kill(struct helper *h, struct pool_item *item);
 
 #endif /* KTASK_KERNEL_HELPER_H */

@@ -2,7 +2,7 @@
 /*
  * The kernel host of engine/: threads of the pool or of the caller's process,
  * permits of the machine and its nodes, idle CPUs, shares, quotas.  Operations of
- * a line, and the table, are in kernel/port/ktask_ops.h.
+ * one line, and the table, are in kernel/port/ktask_ops.h.
  *
  * A permit includes the idle CPU that a helper is promised until it begins
  * (kernel/engine/idle.c).
@@ -10,9 +10,10 @@
  * Behaves badly where the caller's process is at its limit of threads: each
  * submission then tries once more to make one.
  *
- * Locking: there is no lock here; the pool's is below (kernel/engine/kernel_pool.h), and that of
- * kernel/engine/kernel_shares.c.  kernel/engine/kernel_job.h says who writes a job, kernel/port/ktask_host.h what
- * belongs to an item.  Operations that are the caller's assert that it calls them.
+ * Locking: there is no lock here; the pool (kernel/engine/kernel_pool.h) and
+ * kernel/engine/kernel_shares.c have theirs.  kernel/engine/kernel_job.h says who writes
+ * a job, kernel/port/ktask_host.h who writes what an item has.  Operations that only the
+ * caller may call assert that.
  */
 #include <linux/freezer.h>
 #include <linux/kernel.h>
@@ -43,10 +44,10 @@ static bool caller_freezes(const struct kernel_job *job)
 }
 
 /*
- * Charge the group of whom the helper works for with what it used since it was charged
- * last.  A thread of the caller's process is in that group itself.
+ * Charge the caller's control group for the CPU time that the helper has used since the last
+ * call.  A thread of the caller's process is in that group itself.
  *
- * Return: false if the group has used up its quota: its own threads stand still then.
+ * Return: false if the group has used up its quota: its own threads are throttled then.
  */
 static bool charge_group(struct helper *h)
 {
@@ -158,8 +159,8 @@ static u64 age_ns(const struct kt_context *ctx)
 }
 
 /*
- * Nobody but helpers works on a job that is not waited for.  So its first helper does
- * not wait long for an idle CPU.
+ * Only helpers work on a job for which nobody waits.  So its first helper does not wait
+ * long for an idle CPU.
  */
 static bool needs_idle_cpu(const struct kt_item *item)
 {
@@ -197,7 +198,7 @@ static int find_cpu_elsewhere(struct kernel_job *job, int nid,
 	return cpu;
 }
 
-/* For a helper that may begin on a busy CPU, too: it begins sooner on an idle one. */
+/* Find an idle CPU for a helper that may begin on a busy one: it begins sooner there. */
 static int find_preferred_cpu(int nid, const struct cpumask *own,
 			      const struct cpumask *only)
 {
@@ -281,15 +282,15 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 /* ---- stages ---- */
 
 #ifdef CONFIG_LOCKDEP
-/* Each is of one thread function of the kernel itself, written once: cmpxchg(). */
+/* One for each thread function in the kernel itself; written once by cmpxchg(). */
 static struct {
 	struct lock_class_key key;
 	void *client;
 } built_in_classes[32];
 
 /*
- * Any address of a module can be the key of a lock class, and its functions are; of the
- * kernel itself only data can.
+ * The key of a lock class.  In a module any address can be one, so the thread function is
+ * used.  In the kernel itself only the address of data can be one.
  */
 static struct lock_class_key *class_of_client(void *client)
 {
@@ -331,7 +332,7 @@ void kt_host_begun(struct kt_context *ctx)
 	job->share_entry = shares_register(job, ctx->wanted - 1);
 }
 
-/* Tell lockdep: whatever helpers take in chunks, the caller waits for. */
+/* Tell lockdep that the caller waits for whatever locks helpers take in chunks. */
 void kt_host_draining(struct kt_context *ctx)
 {
 	struct kernel_job *job = job_of(ctx);

@@ -28,7 +28,7 @@
 
 #define CHUNK_US 1000
 
-/* What a module serves has few locks that a stopped helper could hold. */
+/* Clients of a module hold few locks at which a stopped helper could hold others up. */
 static bool watch_steal = IS_ENABLED(CONFIG_KTASK);
 module_param(watch_steal, bool, 0644);
 MODULE_PARM_DESC(watch_steal, "in a virtual machine: do without helpers while "
@@ -56,7 +56,7 @@ void job_stop_if_killed(struct kernel_job *job)
 		kt_job_stop(&job->ctx.job, -EINTR);
 }
 
-/* Helpers leave meanwhile, and CPUs that were promised to some are free. */
+/* Helpers leave meanwhile, and CPUs that were promised to them are released. */
 static void freeze_caller(struct kernel_job *job)
 {
 	kt_context_adjust(&job->ctx, 1);
@@ -90,7 +90,7 @@ static bool helper_is_stopped(struct kt_helpers *helpers)
 	return stopped;
 }
 
-/* What the hypervisor tells.  A clock that never advanced may be none. */
+/* Read the hypervisor's clock of stolen time.  One that never advanced may be none. */
 static void ask_hypervisor(struct kt_helpers *helpers,
 			   struct steal_sample *sample)
 {
@@ -101,7 +101,7 @@ static void ask_hypervisor(struct kt_helpers *helpers,
 	sample->helper_stopped = sample->tells && helper_is_stopped(helpers);
 }
 
-/* What is to be known of the caller's last chunk, and of what others did by then. */
+/* Sample the caller's last chunk, and how much the job had done when it ended. */
 static void take_sample(struct kernel_job *job, struct steal_sample *sample)
 {
 	struct kt_context *ctx = &job->ctx;
@@ -135,7 +135,7 @@ static bool tick_caller(struct kt_worker *worker, uint64_t now_ns)
 
 	job_assert_caller(job);
 	cond_resched();
-	/* Such a caller holds no lock. */
+	/* A job with this flag has a caller that holds no lock. */
 	if ((job->ctl->flags & KTASK_CALLER_PROCESS) && freezing(current))
 		freeze_caller(job);
 	job_stop_if_killed(job);
@@ -258,10 +258,10 @@ void job_begin(struct kernel_job *job, bool detached)
 	struct kernel_job *outer = job_current();
 	unsigned int max;
 
-	/* Another thread may wait for the outer one meanwhile: ktask_wait(). */
+	/* ktask_wait() of another thread may change the outer job's nesting meanwhile. */
 	job->nesting = outer ? READ_ONCE(outer->nesting) + 1 : 0;
 	ctx->detached = detached;
-	/* One that is started may outlive the chunk it is begun in. */
+	/* A started job may outlive the chunk in which it was started, so it has no outer one. */
 	max = kt_context_size(ctx, max_threads(job->ctl),
 			      outer && !detached ? &outer->ctx : NULL,
 			      job->ctl->deadline_ns);
@@ -320,7 +320,7 @@ static void count_job(const struct kt_context *ctx)
 
 	stats_add(helped ? STAT_JOBS : STAT_ALONE, 1);
 	stats_add(STAT_FAILED, ctx->error != 0);
-	/* Helpers have counted theirs. */
+	/* Helpers have counted their own chunks. */
 	stats_add(STAT_CHUNKS, ctx->caller.chunks);
 	stats_add(STAT_UNITS, ctx->caller.units);
 	stats_add(STAT_REMOTE, remote_chunks(&ctx->job));

@@ -3,13 +3,12 @@
  * A job in the kernel: the engine's context, and what the kernel host keeps
  * beside it.
  *
- * Lives on the caller's stack but for its work items.  Owned by the caller until
- * items are submitted; from then on a helper may touch its own item, the core's
- * job, and the budget.
+ * It lives on the caller's stack, its work items do not.  Only the caller uses it until
+ * items are submitted.  From then on a helper may use its own item, the core's job, and the
+ * budget.
  *
- * A job is done by job_init(), job_begin(), job_work() and job_end(), all of them
- * in its caller, except that of a started job the first two may be another
- * thread's.
+ * The caller calls job_init(), job_begin(), job_work() and job_end(), in this order.  For a
+ * started job another thread may call the first two.
  *
  * Locking: there is no lock.  engine/context.h says who writes the context.  Of the
  * rest of struct kernel_job:
@@ -40,14 +39,14 @@ struct kernel_job {
 	struct task_struct *client; /* the outermost job's caller, or NULL; A */
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's; I */
 	const struct cred *cred; /* the caller's, while it waits; I */
-	const struct cpumask *cpus; /* its starter's; NULL: the caller's; C */
+	const struct cpumask *cpus; /* the starter's; NULL: the caller's; C */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set; C */
-	unsigned int scope; /* PF_*: what the caller may not allocate; A */
+	unsigned int scope; /* PF_MEMALLOC* flags of the caller; A */
 	bool watched; /* by @steal; I */
 	struct steal_watch steal; /* C */
-	unsigned int nesting; /* jobs around its caller, or who began it; A */
+	unsigned int nesting; /* jobs around its caller or starter; A */
 	int share_entry; /* of shares_register(), or -1; B */
-	pid_t pid; /* of the one that began it, if it may have helpers; B */
+	pid_t pid; /* of its starter, if it may have helpers; B */
 	char comm[TASK_COMM_LEN]; /* for people; B */
 
 	/* Held by helpers in chunks, taken by the caller before it waits; B. */
@@ -65,15 +64,15 @@ static inline void job_assert_caller(const struct kernel_job *job)
 	kt_assert(!job->task || job->task == current);
 }
 
-/* job_check - 0, or -EINVAL for what can be seen without a table of ranges */
+/* job_check - check all that does not need a table of ranges; 0 or -EINVAL */
 int job_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 	      size_t nr_nodes);
 
-/* job_check_each - the same for what each range alone shows */
+/* job_check_each - check each range on its own; 0 or -EINVAL */
 int job_check_each(const struct ktask_node *nodes, size_t nr_nodes,
 		   const struct ktask_ctl *ctl);
 
-/* job_init - @ranges are filled from @nodes, and as long-lived as the job */
+/* job_init - fill @ranges, which must live as long as the job, from @nodes */
 int job_init(struct kernel_job *job, struct kt_range *ranges,
 	     const struct ktask_node *nodes, size_t nr_nodes,
 	     const struct ktask_ctl *ctl);
@@ -87,14 +86,16 @@ void job_work(struct kernel_job *job);
 /* job_end - collect helpers, undo, fill the result; returns the job's code */
 int job_end(struct kernel_job *job);
 
-/* job_tell_end - count it and fill the result; by kernel_host.c, once all is summed up */
+/* job_tell_end - update the statistics and fill the result; called by kernel_host.c once
+ * the counts of all threads are added up */
 void job_tell_end(struct kernel_job *job);
 
 /* job_stop_if_killed - by any thread of the job, between chunks */
 void job_stop_if_killed(struct kernel_job *job);
 
-/* Which job a thread is in: an entry on the stack of whoever works.  Its list is
- * under the lock of kernel/engine/nesting.c; the rest is constant while it is in there. */
+/* Which job a thread is in: an entry on the stack of each thread that works on a job.  The
+ * list is protected by a lock of kernel/engine/nesting.c.  The rest is constant while the
+ * entry is in a list. */
 struct job_entry {
 	struct hlist_node node;
 	struct task_struct *task;

@@ -101,7 +101,7 @@ bool pool_boots(void)
 	return READ_ONCE(helper_pool.boots);
 }
 
-/* Who allows no helper at all means boot as well. */
+/* If no helper is allowed at all, none is made at boot either. */
 static unsigned int part_of_cpus(unsigned int percent)
 {
 	return percent && pool_boots() ? 100 : percent;
@@ -124,7 +124,7 @@ static void count_cpus(int leaving)
 	}
 	WRITE_ONCE(helper_pool.machine.limit,
 		   kt_cap_limit(nr_all, part_of_cpus(READ_ONCE(cap_percent))));
-	/* The scheduler takes a thread whose CPUs are all gone elsewhere. */
+	/* If all CPUs of a thread are offline, the scheduler moves it to others. */
 	WRITE_ONCE(helper_pool.generation, helper_pool.generation + 1);
 	if (READ_ONCE(helper_pool.ready))
 		mod_delayed_work(helper_pool.wq, &helper_pool.work, 0);
@@ -166,7 +166,7 @@ static const struct kernel_param_ops cap_ops = {
 
 /* ---- growing and shrinking ---- */
 
-/* The W of the legend. */
+/* The calling thread must be W of the legend. */
 static void assert_tending(void)
 {
 	kt_assert(!READ_ONCE(helper_pool.ready) ||
@@ -192,7 +192,7 @@ static unsigned int floor_helpers(void)
 {
 	unsigned int floor = READ_ONCE(keep_helpers);
 
-	/* What boots has few jobs, and long ones. */
+	/* At boot there are few jobs, which are long. */
 	if (pool_boots())
 		return READ_ONCE(helper_pool.machine.limit);
 	if (!floor)
@@ -201,7 +201,7 @@ static unsigned int floor_helpers(void)
 	return min(floor, READ_ONCE(helper_pool.machine.limit));
 }
 
-/* Return: false without memory, or when there are enough. */
+/* Return: false if there is no memory, or there are enough helpers. */
 static bool add_helper(int nid)
 {
 	struct helper *h;
@@ -234,7 +234,7 @@ static void grow_by_missing(void)
 	}
 }
 
-/* Those that are there before anybody asks, on the nodes in turn. */
+/* Make the helpers that exist before any job asks, on all nodes in turn. */
 static void grow_to_floor(void)
 {
 	while (helper_pool.nr < floor_helpers()) {
@@ -248,7 +248,7 @@ static void grow_to_floor(void)
 	}
 }
 
-/* The one that was idle longest, if that is long enough. */
+/* Take the helper that has been idle longest, if it has been since before @before. */
 static struct helper *take_stale(unsigned long before)
 {
 	struct helper *h = NULL;
@@ -290,7 +290,7 @@ static void tend_pool(struct work_struct *work)
 				   stale / 2 + 1);
 }
 
-/* A node without memory or CPUs makes no threads. */
+/* No threads are made on a node without memory or CPUs. */
 static void ask_for_helper(int nid)
 {
 	lockdep_assert_held(&pool_lock);
@@ -318,7 +318,7 @@ static const struct kernel_param_ops tend_ops = {
 
 /* ---- the caller's side ---- */
 
-/* Of that node, or else any. */
+/* Find an idle helper of node @nid, or of another one if there is none. */
 static struct helper *find_idle(int nid)
 {
 	struct helper *h;
@@ -404,7 +404,7 @@ bool pool_cancel(struct pool_item *item)
 	struct helper *h = item->helper;
 	bool queued;
 
-	/* Once begun it is never queued again. */
+	/* An item that was begun is never queued again, so no lock is needed. */
 	if (READ_ONCE(item->state) != POOL_ITEM_QUEUED)
 		return false;
 	spin_lock(&pool_lock);
@@ -440,11 +440,12 @@ static bool lend_and_wait(struct pool_item *item, bool killable)
 	struct prio given = { .rt = -1 };
 	bool lent = false;
 
-	/* What the waiting thread runs at may change: it may itself be a
-	 * helper, whose nested job this is, and be lent a priority. */
+	/* The waiting thread's priority may change: it may be a helper itself, in a
+	 * nested job, to which its own caller lends a priority. */
 	do {
 		lent |= helper_lend(item->helper, item, &given);
-		/* It may wait for a page that this process would have brought. */
+		/* The helper may wait for a page that only this process, which is killed,
+		 * would have provided. */
 		if (killable && fatal_signal_pending(current))
 			helper_kill(item->helper, item);
 	} while (!wait_for_completion_timeout(&item->done, interval));
@@ -525,8 +526,8 @@ void pool_exit(void)
 	kernel_param_unlock(THIS_MODULE);
 	cpuhp_remove_state_nocalls(helper_pool.hotplug);
 	cancel_delayed_work_sync(&helper_pool.work);
-	/* A helper that has left its last item is on its way to the list; not, if
-	 * who unloads spins on its CPU at a real-time priority. */
+	/* A helper that has left its last item is about to enter the idle list.  This
+	 * thread must not spin: at a real-time priority it would keep the CPU from it. */
 	for (shrink_to_floor(jiffies, 0); helper_pool.nr;
 	     shrink_to_floor(jiffies, 0))
 		schedule_timeout_uninterruptible(1);

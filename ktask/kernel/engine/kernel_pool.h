@@ -12,9 +12,9 @@
  *
  * Locking, for struct pool_item:
  *	C: the caller of its job, while no helper has begun it
- *	P: written under pool_lock (kernel/engine/kernel_helper.h); read by any thread: READ_ONCE(), and
- *	   DONE by smp_load_acquire(): pool_item_state()
- *	done is completed by the helper, once for each submission that it has begun
+ *	P: written under pool_lock (kernel/engine/kernel_helper.h); read by any thread:
+ *	   READ_ONCE(), and DONE by smp_load_acquire(): pool_item_state()
+ *	The helper completes done once for each submission that it has begun.
  */
 #ifndef KTASK_KERNEL_POOL_H
 #define KTASK_KERNEL_POOL_H
@@ -43,20 +43,21 @@ struct pool_item {
 };
 
 /*
- * pool_init - @boots: until pool_end_boot() nobody else wants the CPUs, so that
- * helpers are made for all but one of them, unless none are allowed at all
+ * pool_init - begin
+ * @boots: the kernel boots, and until pool_end_boot() nobody else needs the CPUs: make
+ *	helpers for all CPUs but one, unless no helpers are allowed at all
  */
 int pool_init(bool boots);
 void pool_end_boot(void);
 
-/* pool_boots - between these two; a job then is not measured nor kept from CPUs that
- * do not idle: the clock has steps of a tick */
+/* pool_boots - is the time between these two?  Then jobs are not measured, because the clock
+ * advances only with each tick, and their helpers may begin on busy CPUs. */
 bool pool_boots(void);
 
-/* pool_exit - end all helpers; there are no jobs any more */
+/* pool_exit - end all helpers; there must be no jobs any more */
 void pool_exit(void);
 
-/* pool_machine - the cap of all helpers; pool_node - of a node, or NULL */
+/* pool_machine - the cap of all helpers; pool_node - that of a node's, or NULL */
 struct kt_cap *pool_machine(void);
 struct kt_cap *pool_node(int nid);
 
@@ -85,7 +86,7 @@ bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
 bool pool_submit_to(struct helper *h, struct pool_item *item, int nid,
 		    const struct cpumask *own, const struct cpumask *only);
 
-/* pool_item_state - DONE orders what the helper wrote before what is read next */
+/* pool_item_state - if it is DONE, the caller sees all that the helper wrote (acquire) */
 static inline enum pool_item_state pool_item_state(const struct pool_item *item)
 {
 	return smp_load_acquire(&item->state);
@@ -98,15 +99,15 @@ bool pool_cancel(struct pool_item *item);
  * pool_wait - wait until the helper has left the item
  * @killable: if the calling thread is killed, so is what the helper does
  *
- * Must be called for every item that was submitted and not cancelled, also when
- * its state is DONE: the helper may still be about to let go of it.  Lends the
- * calling thread's priority if it takes long.
+ * Must be called for every item that was submitted and not cancelled, even if its state is
+ * DONE: the helper may still use the item for a moment.  Lends the calling thread's
+ * priority to the helper if the wait takes long.
  *
  * Return: true if the priority was lent.
  */
 bool pool_wait(struct pool_item *item, bool killable);
 
-/* pool_later - do it before long, in a thread of the kernel's */
+/* pool_later - run @work after a short time, in a kernel worker */
 void pool_later(struct delayed_work *work);
 
 /* For statistics and tests. */

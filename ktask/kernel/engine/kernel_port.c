@@ -8,7 +8,7 @@
 
 #include "core/deps.h"
 
-/* What the firmware says of a node that it does not know. */
+/* The distance that stands for "unknown" in the firmware's table. */
 #define FAR 255
 
 unsigned int kt_node_distance(int a, int b)

@@ -18,16 +18,16 @@ struct prio {
 /* prio_own - of the calling thread, inherited boosts included */
 void prio_own(struct prio *prio);
 
-/* prio_lowest - nothing that a helper would gain by */
+/* prio_lowest - is it so low that lending it gains nothing? */
 bool prio_lowest(const struct prio *prio);
 
-/* prio_same - nothing new to lend */
+/* prio_same - are they equal, so that there is nothing new to lend? */
 bool prio_same(const struct prio *a, const struct prio *b);
 
 /* prio_lend - let @helper run at @prio; may sleep */
 void prio_lend(struct task_struct *helper, const struct prio *prio);
 
-/* prio_lower - the calling helper, to the lowest */
+/* prio_lower - set the calling helper to the lowest priority */
 void prio_lower(void);
 
 #endif /* KTASK_KERNEL_PRIO_H */

@@ -47,7 +47,7 @@ static unsigned int threads_of(struct cgroup_subsys_state *css,
 	return kt_quota_most(&capacity);
 }
 
-/* Under RCU, or while the group is held. */
+/* Called under RCU, or with a reference to the group. */
 static unsigned int threads_up(struct cgroup_subsys_state *css)
 {
 	struct cftype *quota, *period;

@@ -10,16 +10,16 @@ struct cgroup_subsys_state;
 /*
  * quota_threads - threads that the calling process's groups allow, at least 1
  *
- * UINT_MAX where there is no quota, and for threads of the kernel.
+ * Return: UINT_MAX if there is no quota, and for kernel threads.
  *
- * Context: any that may read; takes no lock.
+ * Context: any; takes no lock.
  */
 unsigned int quota_threads(void);
 
 /*
- * The same for whoever stands in for a process:
- * quota_group_get - the process's group, held; NULL: no quota
- * quota_threads_of - threads that it and those above it allow now
+ * The same for a thread that works in place of the process:
+ * quota_group_get - a reference to the process's group; NULL: no quota
+ * quota_threads_of - threads that the group and those above it allow now
  */
 struct cgroup_subsys_state *quota_group_get(void);
 void quota_group_put(struct cgroup_subsys_state *group);

@@ -12,7 +12,7 @@
 #include "kernel/engine/kernel_job.h"
 #include "kernel/stats.h"
 
-/* The end of a range that has succeeded: the iterator tells it once more. */
+/* The end of a range that has succeeded, which only the iterator can tell. */
 static void *end_of(const struct ktask_node *node, const struct ktask_ctl *ctl)
 {
 	ktask_iter_func iter =
@@ -22,8 +22,8 @@ static void *end_of(const struct ktask_node *node, const struct ktask_ctl *ctl)
 }
 
 /*
- * Nobody can help with one chunk, and nothing is ever undone.  So it needs no job, whose
- * clocks and table alone are a tenth of what clearing a page of 2 MiB takes.
+ * Nobody can help with a single chunk, and it is never undone.  So it is done without a job,
+ * which saves a tenth of the time in which a page of 2 MiB is cleared.
  */
 static bool is_one_chunk(const struct ktask_node *node,
 			 const struct ktask_ctl *ctl)
@@ -51,7 +51,7 @@ static int run_one_chunk(const struct ktask_node *node,
 	return error;
 }
 
-/* A frame of its own: a struct kernel_job is large. */
+/* Not inlined, because a struct kernel_job on the stack is large. */
 static noinline int run_ranges(struct kt_range *ranges,
 			       const struct ktask_node *nodes, size_t nr_nodes,
 			       const struct ktask_ctl *ctl)
@@ -135,7 +135,7 @@ static noinline int run_one_by_one(const struct ktask_node *nodes,
 	for (i = 0; i < nr_nodes; i++) {
 		u64 past_ns = kt_now_ns() - start_ns;
 
-		/* 0 would be none; a nanosecond is over at once. */
+		/* 0 would mean no deadline; one of 1 ns has passed at once. */
 		if (ctl->deadline_ns)
 			each.deadline_ns = ctl->deadline_ns > past_ns
 						   ? ctl->deadline_ns - past_ns
@@ -145,7 +145,7 @@ static noinline int run_one_by_one(const struct ktask_node *nodes,
 		if (error)
 			break;
 	}
-	/* Range i has undone itself. */
+	/* The job of range i has undone its own chunks. */
 	if (error)
 		undo_ranges(nodes, i, ctl);
 	if (ctl->result)

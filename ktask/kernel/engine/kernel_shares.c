@@ -19,14 +19,14 @@
 #include "kernel/engine/kernel_shares.h"
 
 #define ENTRIES 256
-/* What does not divide goes round this often. */
+/* Helpers that cannot be divided evenly go to other jobs this often. */
 #define TURN_MS 20
 
 static DEFINE_SPINLOCK(entries_lock);
 static DECLARE_BITMAP(used_entries, ENTRIES);
 static uint32_t wanted_helpers[ENTRIES];
 static struct kernel_job *entry_jobs[ENTRIES];
-static unsigned int nr_entries; /* none is used from here on */
+static unsigned int nr_entries; /* all entries from this index on are free */
 
 int shares_register(struct kernel_job *job, unsigned int helpers)
 {
@@ -72,8 +72,7 @@ unsigned int shares_helpers(int entry, unsigned int helpers, unsigned int limit)
 	return share;
 }
 
-/* A process names itself: what would begin a line or write on a terminal is a
- * question mark. */
+/* A process chooses its name, so control characters are shown as question marks. */
 static void show_name(struct seq_file *m, const char *name)
 {
 	for (; *name; name++)

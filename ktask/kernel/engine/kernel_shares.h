@@ -13,7 +13,7 @@ struct seq_file;
 /* shares_register - @job wants @helpers; an entry, or -1: too many jobs */
 int shares_register(struct kernel_job *job, unsigned int helpers);
 
-/* shares_unregister - from here on nobody else reads the job */
+/* shares_unregister - after this returns no other thread reads the job */
 void shares_unregister(int entry);
 
 /* shares_helpers - helpers for the job now, of @limit for all of them */

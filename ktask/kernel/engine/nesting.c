@@ -74,23 +74,22 @@ struct kernel_job *job_current(void)
 }
 
 /**
- * ktask_task - for whom the calling thread works
+ * ktask_task - for which thread the calling thread works
  *
- * For code that asks what a limit, a signal or a group says of the thread that runs
- * it, and that chunks run as well.
+ * For code that chunks may run and that uses limits, signals or groups of its thread.
  *
  * Context: any that may take a spinlock, but no interrupt.
  *
- * Return: in a helper the thread that called ktask_run(), of the outermost of jobs
- * inside jobs, which is there as long as the chunk; else, and while nobody waits for
- * a started job, the calling thread.
+ * Return: in a helper, the thread that called ktask_run(), for nested jobs that of the
+ * outermost one; it exists as long as the chunk.  In any other thread, and in a started job
+ * for which nobody waits, the calling thread.
  */
 struct task_struct *ktask_task(void)
 {
 	struct task_struct *client = NULL;
 	struct kernel_job *job;
 
-	/* No other threads are helpers. */
+	/* Threads without this flag are no helpers. */
 	if (current->flags & COMPAT_PF_HELPER) {
 		job = job_current();
 		client = job ? READ_ONCE(job->client) : NULL;

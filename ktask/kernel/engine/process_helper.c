@@ -39,7 +39,7 @@
 /* Intervals of polling whether a thread that ended is gone. */
 #define GONE_FIRST_US 10
 #define GONE_LAST_US 10000
-/* A thread that is to be stopped checks at least this often whether it was. */
+/* A thread waits for vhost_task_stop() by checking at least this often. */
 #define AWAIT_STOP (HZ / 10)
 
 /* Ends them: see process_helper_end(). */
@@ -48,9 +48,9 @@ static struct workqueue_struct *end_wq;
 struct process_helper {
 	struct helper helper;
 	bool lowered; /* O: it has had an item */
-	bool leave; /* C: it shall do nothing more */
-	struct completion begun; /* it has said which thread it is, */
-	struct completion left; /* and that it does nothing more */
+	bool leave; /* C: it shall take no more items */
+	struct completion begun; /* it has set ->helper.task, */
+	struct completion left; /* and will take no more items */
 	struct prio own; /* C: of the caller, which waits for its end */
 	struct work_struct end;
 	struct completion ended;
@@ -62,7 +62,7 @@ static struct process_helper *process_helper_of(struct helper *h)
 	return container_of(h, struct process_helper, helper);
 }
 
-/* Before anything else, also before it ends without having had an item. */
+/* Called first in each thread, also in one that ends without having had an item. */
 static void begin_thread(struct process_helper *w)
 {
 	if (w->helper.task)
@@ -89,10 +89,11 @@ static void place_thread(struct helper *h)
 }
 
 /*
- * vhost_task_stop() waits for the helper's end, and the kernel calls who waits so
- * for minutes hung; a helper whose process is stopped ends when that goes on.  So
- * it is called when the helper is here, where nothing stops it, and woken by
- * that it ends before it checks signals again: one that ends takes part in a stop.
+ * vhost_task_stop() waits until the helper has ended.  If the process is stopped (SIGSTOP),
+ * a helper ends only when the process continues, and the kernel would report a thread that
+ * waits for minutes as hung.  So vhost_task_stop() is called only when the helper is here,
+ * where it does not check for signals.  Once it is woken by vhost_task_stop() it ends before
+ * it checks for them again.
  */
 static void await_stop(struct process_helper *w)
 {
@@ -102,7 +103,8 @@ static void await_stop(struct process_helper *w)
 	clear_thread_flag(TIF_SIGPENDING);
 }
 
-/* Called in a loop, in state TASK_INTERRUPTIBLE; false: nothing to do. */
+/* vhost calls it in a loop, in state TASK_INTERRUPTIBLE.  Return: false if there is nothing
+ * to do. */
 static bool run_thread(void *arg)
 {
 	struct helper *h = arg;
@@ -126,7 +128,7 @@ static bool run_thread(void *arg)
 	return true;
 }
 
-/* Called when it ends by itself, instead of run_thread() from then on. */
+/* vhost calls it in place of run_thread() once the thread was killed. */
 static void thread_killed(void *arg)
 {
 	begin_thread(process_helper_of(arg));
@@ -149,9 +151,9 @@ static void put_process_helper(struct process_helper *w)
 }
 
 /*
- * vhost_task_stop() returns before the thread has exited.  The kernel takes the
- * signal handlers from a thread when it belongs to no process any more; one that
- * is traced may be kept by its tracer for as long as that likes.
+ * vhost_task_stop() returns before the thread has exited.  The kernel clears ->sighand of a
+ * thread once it no longer belongs to a process.  A traced thread may exist until
+ * its tracer reaps it, so it is not waited for.
  */
 static void wait_until_gone(const struct task_struct *task)
 {
@@ -209,7 +211,7 @@ free:
 	return NULL;
 }
 
-/* At the caller's priority, since that waits. */
+/* The end is queued at the caller's priority, because the caller waits for it. */
 void process_helper_end(struct helper *h)
 {
 	struct process_helper *w = process_helper_of(h);
@@ -224,7 +226,7 @@ void process_helper_wait(struct helper *h)
 {
 	struct process_helper *w = process_helper_of(h);
 
-	/* A signal leaves the rest to the work_struct. */
+	/* If a signal comes, the work_struct does the rest without the caller. */
 	wait_for_completion_interruptible(&w->ended);
 	put_process_helper(w);
 }

@@ -12,22 +12,22 @@ void process_helpers_exit(void);
 
 /*
  * process_helper_make - a new thread of the calling process, for one item
- * @nid: node of what the module keeps of it
+ * @nid: node on which its struct helper is allocated
  *
- * Return: NULL if the kernel cannot make such threads, or not now: no memory, a
- * limit on processes, a signal that waits.
+ * Return: NULL if this kernel cannot make such threads, or if it failed: no memory, a limit
+ * on processes, or a pending signal.
  */
 struct helper *process_helper_make(int nid);
 
-/* process_helper_wake - there is an item for it */
+/* process_helper_wake - wake it, because an item was submitted to it */
 void process_helper_wake(struct helper *h);
 
 /*
- * process_helper_end - let it end; it has no item
- * process_helper_wait - wait until it has ended, unless a signal comes; the last call
+ * process_helper_end - tell it to end; it has no item
+ * process_helper_wait - wait until it has ended, or a signal comes; do not use it afterwards
  *
- * A process that is being stopped stops its helpers too, and they end when it
- * goes on; the caller must get to its own stop.
+ * When the process is stopped (SIGSTOP) its helpers are stopped, too, and end when it
+ * continues.  So the caller does not wait for them, because it must be able to stop as well.
  */
 void process_helper_end(struct helper *h);
 void process_helper_wait(struct helper *h);

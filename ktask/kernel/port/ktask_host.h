@@ -5,15 +5,16 @@
 
 #include "kernel/engine/kernel_pool.h"
 
-/* With retpolines an empty job took 1.2 times as long through pointers. */
+/* The operations are bound at compile time: with retpolines an empty job took 1.2 times as
+ * long through pointers. */
 #define KT_HOST_BOUND
 
 /*
  * Locking:
  *	P: kernel/engine/kernel_pool.h
  *	C: the caller of its job (kernel/engine/kernel_job.h)
- *	S: written by who submits it while no helper has it, then by the helper that
- *	   begins it, or by who cancels it: the state of the item hands it over
+ *	S: written by the thread that submits the item, then by the helper that begins it
+ *	   or by the thread that cancels it: the state of the item says who may write
  */
 struct kt_host_item {
 	struct pool_item pooled; /* P */

@@ -32,7 +32,7 @@ static inline enum kt_item_state kt_host_state(const struct kt_item *item)
 	}
 }
 
-/* What belongs to no node binds none. */
+/* A range that belongs to no node needs no permit of one. */
 static inline bool kt_host_node_has_permit(struct kt_context *ctx, int nid)
 {
 	const struct kt_cap *cap = pool_node(nid);
@@ -51,7 +51,7 @@ static inline int kt_host_current_node(void)
 	return numa_node_id();
 }
 
-/* One function for each stage: the engine names it by a constant. */
+/* One function for each stage, because the engine calls notify() with a constant. */
 void kt_host_begun(struct kt_context *ctx);
 void kt_host_draining(struct kt_context *ctx);
 void kt_host_drained(struct kt_context *ctx);

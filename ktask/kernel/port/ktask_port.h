@@ -54,7 +54,7 @@ static inline void kt_add_u64(uint64_t *p, uint64_t v)
 #define kt_add(p, v) \
 	_Generic((p), uint32_t * : kt_add_u32, uint64_t * : kt_add_u64)(p, v)
 
-/* Kernels that look for errors look for those of this code as well. */
+/* Debug kernels check the assertions of this code as well. */
 #ifdef CONFIG_PROVE_LOCKING
 #define kt_assert(condition) WARN_ON_ONCE(!(condition))
 #endif
@@ -70,7 +70,7 @@ static inline uint64_t kt_now_ns(void)
 
 unsigned int kt_node_distance(int a, int b);
 
-/* Locking: core/ takes it around an iterator, which may sleep. */
+/* Locking: core/ holds it while it calls an iterator, which may sleep. */
 typedef struct {
 	struct mutex mutex;
 } kt_iter_lock_t;
