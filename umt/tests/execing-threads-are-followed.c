@@ -12,26 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The first such event from place @from on, or -1. */
-static int find_event(int from, uint32_t tid, int kind)
-{
-	int i;
-
-	for (i = from; i < nr_events; i++)
-		if (seen_events[i].tid == tid && seen_events[i].kind == kind)
-			return i;
-	return -1;
-}
-
-static int count_events(int from, uint32_t tid, int kind)
-{
-	int nr = 0;
-
-	while ((from = find_event(from, tid, kind) + 1))
-		nr++;
-	return nr;
-}
-
 /* ---- a program that executes another ---- */
 
 static int number_pipe[2];

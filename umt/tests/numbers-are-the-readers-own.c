@@ -4,35 +4,25 @@
  * namespace that is, from the first event of a thread to its last; also those
  * that are in a namespace below, and call themselves otherwise.
  */
-#include "support/subscribers.h"
+#include "support/events.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define EVENTS_MAX 20000
 #define NUMBER_MAX 100
-
-static struct umt_event events[EVENTS_MAX];
-static int nr_events;
 
 static uint32_t gettid_of_self(void)
 {
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-static int count_events(const struct umt *subscriber, uint32_t tid, int kind)
+/* Of all events until now. */
+static int count_so_far(const struct umt *subscriber, uint32_t tid, int kind)
 {
-	struct umt *reader = (struct umt *)subscriber;
-	int i, nr = 0;
-
-	while (nr_events < EVENTS_MAX &&
-	       umt_next(reader, &events[nr_events]) == 1)
-		nr_events++;
-	for (i = 0; i < nr_events; i++)
-		nr += events[i].tid == tid && events[i].kind == kind;
-	return nr;
+	collect_more((struct umt *)subscriber);
+	return count_events(0, tid, kind);
 }
 
 static int process_of(uint32_t tid)
@@ -40,8 +30,8 @@ static int process_of(uint32_t tid)
 	int i;
 
 	for (i = 0; i < nr_events; i++)
-		if (events[i].tid == tid && events[i].kind == UMT_NEW)
-			return events[i].detail;
+		if (seen_events[i].tid == tid && seen_events[i].kind == UMT_NEW)
+			return seen_events[i].detail;
 	return -1;
 }
 
@@ -88,9 +78,9 @@ static uint32_t child_that_executes(void)
 
 static bool is_followed(const struct umt *subscriber, uint32_t tid)
 {
-	return holds_soon(count_events(subscriber, tid, UMT_GONE) == 1) &&
-	       count_events(subscriber, tid, UMT_NEW) == 1 &&
-	       count_events(subscriber, tid, UMT_BLOCK) >= 1;
+	return holds_soon(count_so_far(subscriber, tid, UMT_GONE) == 1) &&
+	       count_so_far(subscriber, tid, UMT_NEW) == 1 &&
+	       count_so_far(subscriber, tid, UMT_BLOCK) >= 1;
 }
 
 static int reads_its_own(void *is_first)
@@ -122,12 +112,12 @@ static int reads_its_own(void *is_first)
 	ktest_check(process_of(thread_tid) == getpid());
 	ktest_check(is_followed(subscriber, child));
 	ktest_check(process_of(child) == (int)child);
-	ktest_check(holds_soon(count_events(subscriber, other, UMT_GONE) == 2));
+	ktest_check(holds_soon(count_so_far(subscriber, other, UMT_GONE) == 2));
 	ktest_check(is_followed(subscriber, below));
 	ktest_check(process_of(below) == (int)below);
 	/* In a namespace of its own no number is higher. */
 	for (i = 0; i < nr_events; i++)
-		ktest_check(!is_first || events[i].tid <= NUMBER_MAX);
+		ktest_check(!is_first || seen_events[i].tid <= NUMBER_MAX);
 	umt_close(subscriber);
 	return 0;
 }

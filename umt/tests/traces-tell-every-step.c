@@ -26,7 +26,7 @@ static uint32_t self(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-static int count_events(uint32_t tid, int kind, int reason)
+static int count_by_reason(uint32_t tid, int kind, int reason)
 {
 	int i, nr = 0;
 
@@ -95,8 +95,9 @@ static void a_thread_is_followed(void **state)
 	assert_int_equal(seen_events[0].tid, self());
 	assert_int_equal(seen_events[0].detail, getpid());
 	/* Some of the waits may be for something else. */
-	assert_in_range(count_events(self(), UMT_BLOCK, UMT_WAITING), 25, naps);
-	assert_int_equal(count_events(self(), UMT_GONE, -1), 1);
+	assert_in_range(count_by_reason(self(), UMT_BLOCK, UMT_WAITING), 25,
+			naps);
+	assert_int_equal(count_by_reason(self(), UMT_GONE, -1), 1);
 	assert_order(self());
 	for (i = 0; i < nr_events; i++)
 		if (seen_events[i].kind == UMT_BLOCK &&
@@ -252,7 +253,7 @@ static int find_new(int from, uint32_t *tid)
 static bool has_gone(struct umt *subscriber, uint32_t tid)
 {
 	collect_more(subscriber);
-	return count_events(tid, UMT_GONE, -1) == 1;
+	return count_by_reason(tid, UMT_GONE, -1) == 1;
 }
 
 static void children_are_inherited(void **state)
@@ -279,7 +280,7 @@ static void children_are_inherited(void **state)
 	assert_order(self());
 	assert_true(holds_soon(has_gone(subscriber, tid)));
 	/* The program that it became still sleeps on our account. */
-	assert_true(count_events(tid, UMT_BLOCK, UMT_WAITING) >= 1);
+	assert_true(count_by_reason(tid, UMT_BLOCK, UMT_WAITING) >= 1);
 	assert_true(find_new(find_new(0, &tid) + 1, &tid) > 0);
 	assert_true(holds_soon(has_gone(subscriber, tid)));
 	umt_close(subscriber);

@@ -22,4 +22,22 @@ static inline void collect_more(struct umt *subscriber)
 	assert_int_equal(sums_of(subscriber).lost, 0);
 }
 
+/* The index of the first such event from index @from on, or -1. */
+static inline int find_event(int from, uint32_t tid, int kind)
+{
+	for (int i = from; i < nr_events; i++)
+		if (seen_events[i].tid == tid && seen_events[i].kind == kind)
+			return i;
+	return -1;
+}
+
+static inline int count_events(int from, uint32_t tid, int kind)
+{
+	int nr = 0;
+
+	while ((from = find_event(from, tid, kind) + 1))
+		nr++;
+	return nr;
+}
+
 #endif /* UMT_TEST_EVENTS_H */
