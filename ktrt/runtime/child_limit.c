@@ -42,7 +42,7 @@ static void sleep_until_left(struct worker *w, struct ktrt_task *parent,
 	at_add(&parent->live, left - LIVE_WAITED);
 }
 
-/* No other worker can run it: there is none, or none comes. */
+/* Can no other worker run the task, because there is none or none comes? */
 static bool must_run_itself(struct worker *w)
 {
 	return !w->outer && (threads_at_limit() || search_is_due(w));
@@ -122,7 +122,7 @@ static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 	return true;
 }
 
-/* An attached thread found nothing that it may do: so many checks do nothing. */
+/* After an attached thread has found no task that it may run, it skips so many checks. */
 #define VISIT_PAUSE 4
 
 static void __attribute__((noinline))

@@ -27,7 +27,7 @@ void turns_init(struct turns *turns)
 	turns->taken = false;
 }
 
-/* Its next one, in the order of epochs' addresses; NULL: it has all. */
+/* The next turn that the task needs, in the order of epochs' addresses; NULL: it has all. */
 static struct access *next_turn(const struct ktrt_task *task,
 				const struct epoch *behind)
 {
@@ -45,8 +45,8 @@ static struct access *next_turn(const struct ktrt_task *task,
 	return next;
 }
 
-/* true: it is the task's turn.  Else another thread may have the task as soon as
- * the lock is dropped. */
+/* Return: true if it is the task's turn.  Otherwise another thread may take the task as soon
+ * as the lock is dropped. */
 static bool take_turn(struct access *access)
 {
 	struct turns *turns = &access->epoch->turns;
@@ -64,7 +64,7 @@ static bool take_turn(struct access *access)
 	return free;
 }
 
-/* Whose turn it is now, or NULL. */
+/* Give up the turn.  Return: the member whose turn it is now, or NULL. */
 static struct access *give_turn(struct turns *turns)
 {
 	struct access *next;
@@ -81,14 +81,15 @@ static struct access *give_turn(struct turns *turns)
 	return next;
 }
 
-/* It has its turn at this one. */
+/* The task has its turn at this datum: it is skipped if the datum is spoilt. */
 static void see_datum(const struct access *access)
 {
 	if (unlikely(at_peek(&access->epoch->kind) & EPOCH_LEAVES))
 		task_spoil(access->task);
 }
 
-/* All turns behind @has. */
+/* Take all turns after that at @has, or all if that is NULL.  Return: false if the task has to
+ * wait for one. */
 static bool take_turns(struct ktrt_task *task, const struct epoch *has)
 {
 	struct access *access = next_turn(task, has);

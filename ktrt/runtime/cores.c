@@ -14,7 +14,7 @@
 #include "cpu_topology.h"
 #include "rt.h"
 
-/* Passing conditions and what is only for helpers do not limit workers. */
+/* Limits that change while the program runs, and those only for helpers, do not limit workers. */
 static unsigned limit_of(unsigned nr_cpus)
 {
 	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
@@ -87,7 +87,7 @@ static void init_core(unsigned index, const struct cpu_location *location,
 	rt.core_of_cpu[location->cpu] = (int)index;
 }
 
-/* Of two equally far ones the next by number, after the last the first. */
+/* Of two nodes at one distance, the one that comes first after @from, going round. */
 static bool is_nearer(const int *distances, unsigned from, unsigned a,
 		      unsigned b)
 {
@@ -98,7 +98,7 @@ static bool is_nearer(const int *distances, unsigned from, unsigned a,
 	return (a + nr - from) % nr < (b + nr - from) % nr;
 }
 
-/* All but @from itself, nearest first. */
+/* Sort all nodes but @from by their distance from it. */
 static void sort_near(unsigned from, const int *distances, unsigned short *near)
 {
 	unsigned nr = 0, at;
@@ -134,7 +134,8 @@ static int find_near(void)
 	return 0;
 }
 
-/* What a wake-up reads besides workers is in one allocation, to touch few pages. */
+/* All that a wake-up reads, except workers, is in one allocation, so that it touches few
+ * pages. */
 static bool allocate_cores(unsigned nr)
 {
 	size_t idle_bytes = mask_bytes(nr);

@@ -13,7 +13,7 @@
 
 /* ---- chains ---- */
 
-/* The task waits for the epoch; false if that has started. */
+/* Let the task wait for the epoch.  Return: false if the epoch has started. */
 static bool epoch_wait(struct epoch *epoch, struct access *access)
 {
 	struct access *head = at_load(&epoch->waiting);
@@ -26,7 +26,7 @@ static bool epoch_wait(struct epoch *epoch, struct access *access)
 	return true;
 }
 
-/* All its members are complete and nobody else uses it: use it again. */
+/* All members are complete and no other thread uses the epoch: use it again. */
 static void epoch_renew(struct epoch *epoch)
 {
 	epoch->waiting = EPOCH_STARTED;
@@ -87,7 +87,7 @@ renew_special(struct domain *domain, struct epoch *epoch, uint64_t entered,
 		task_spoil(access->task);
 }
 
-/* All members are complete: the next one has the epoch for itself. */
+/* Enter an epoch whose members are all complete: the task has it for itself. */
 static inline void enter_over(struct domain *domain, struct epoch *epoch,
 			      uint64_t entered, struct access *access,
 			      unsigned mode, const struct ktrt_dep *dep)
@@ -113,10 +113,11 @@ static bool join_epoch(struct epoch *epoch, struct access *access)
 }
 
 /*
- * Become a member; true if the task must wait for that.  Takes an epoch from
- * @fresh where it needs one.  If that was the last thing it waited for, and
- * what it waited for is over by now, it is put on the list @ready.  @entered: when
- * the last one did so.
+ * Let the task become a member of the chain, of its last epoch or of a new one from @fresh.
+ * If the task waits for nothing else and the epochs before are over by now, it is put on
+ * the list @ready.  @entered: the serial number at which the last task entered.
+ *
+ * Return: true if the task must wait for earlier epochs of the chain.
  */
 static inline __attribute__((always_inline)) bool
 chain_enter(struct worker *w, struct domain *domain, struct tail *tail,
@@ -205,7 +206,7 @@ void deps_free_fresh(struct worker *w, struct epoch *fresh)
 	}
 }
 
-/* How many it must wait for by that: 0 or 1. */
+/* Return: how many chains the task must wait for because of this one: 0 or 1. */
 static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 			     struct domain *domain, struct tail *tail,
 			     struct epoch **fresh, const struct ktrt_dep *dep,
@@ -215,13 +216,13 @@ static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 	unsigned mode = dep->mode;
 	struct access *access;
 
-	/* Named twice; the strictest come first, so nothing is lost. */
+	/* The task names the datum twice.  It entered by the stricter mode before. */
 	if (tail->epoch && entered == domain->serial)
 		return 0;
 	access = &task->access[task->nr_access++];
 	access->task = task;
 	tail->serial = domain->serial;
-	/* So that it is known below that the mode is a plain one. */
+	/* So the compiler knows below that the mode is IN, OUT or INOUT. */
 	if (unlikely(mode > KTRT_INOUT))
 		return chain_enter_special(w, domain, tail, entered, fresh,
 					   access, dep, ready);
@@ -238,7 +239,7 @@ static inline uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 	uintptr_t at, end;
 	struct ready none;
 
-	/* The task has one of @pending left: nothing becomes ready by this. */
+	/* ->pending of the task does not fall to 0 here, so nothing becomes ready. */
 	ready_init(&none);
 	if (!domain->ranges)
 		return enter_access(w, task, domain,
@@ -343,7 +344,7 @@ static unsigned ranks_of(const struct ktrt_dep *deps, size_t nr)
 	return ranks;
 }
 
-/* Many, or one that is not the usual case; chains are there. */
+/* Any number of dependences of any kind.  Their chains exist. */
 static int add_many(struct worker *w, struct domain *domain,
 		    struct ktrt_task *task, const struct ktrt_dep *deps,
 		    size_t nr, unsigned ranks, bool *ready)
@@ -361,7 +362,7 @@ static int add_many(struct worker *w, struct domain *domain,
 	if (unlikely(ranks & 1u << RANK_COMMUTES))
 		task->flags |= TASK_TURNS;
 	domain->serial++;
-	/* As if it waited for all, and one more until all are entered. */
+	/* As if it waited for all chains, plus one until all are entered. */
 	most = (uint32_t)members + 1;
 	at_poke(&task->pending, most);
 	waits = enter_deps(w, task, domain, deps, nr, ranks, &fresh);

@@ -23,7 +23,7 @@
 
 /* ---- groups ---- */
 
-/* Of all runtimes of the process. */
+/* Shared by all runtimes of the process, one after another. */
 static struct pool group_records = POOL_INIT(sizeof(struct ktrt_group));
 
 size_t groups_bytes(void)
@@ -58,8 +58,9 @@ static bool is_complete(const struct ktrt_group *group)
 }
 
 /*
- * Spin until the group is complete or one of its tasks can be taken.  NULL: complete, or
- * the CPU had better go to another worker.
+ * Spin until the group is complete or one of its tasks can be taken.
+ *
+ * Return: the task; NULL: the group is complete, or another worker should have the CPU.
  */
 static struct ktrt_task *spin_for(struct worker *w,
 				  const struct ktrt_group *group, bool helps)
@@ -89,8 +90,8 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 }
 
 /*
- * @helps: by its tasks and what is below them.  Other children may block for what the
- * caller does later, so the caller runs none of them unless no thread is left.
+ * @helps: run tasks of the group and their descendants meanwhile.  Other children may wait
+ * for what the caller does later, so it runs none of them unless no thread is left.
  */
 static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
@@ -115,7 +116,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 	return error_take(&group->error);
 }
 
-/* As an attached thread. */
+/* The caller is an attached thread. */
 static void help_group(struct worker *w, struct ktrt_group *group)
 {
 	while (!w->core && !w->lent && !is_complete(group) &&
@@ -123,7 +124,7 @@ static void help_group(struct worker *w, struct ktrt_group *group)
 		;
 }
 
-/* Of all waits in here the only one that tells the maker of what failed. */
+/* The only wait in this file that reports failures to the maker of tasks. */
 int ktrt_group_wait(struct ktrt_group *group)
 {
 	struct worker *w = current_worker();
@@ -194,7 +195,7 @@ int ktrt_events_add(unsigned nr)
 		return -ESRCH;
 	if (nr > EVENTS_MAX)
 		return -EINVAL;
-	/* While the body runs nothing borrows from the events. */
+	/* While the body runs, children do not borrow from the count of events. */
 	live = at_load(&task->live);
 	do {
 		if (live / LIVE_EVENT + nr > EVENTS_IN_ALL)
@@ -217,8 +218,8 @@ static void end_events(struct worker *w, struct ktrt_task *task, unsigned nr)
 }
 
 /*
- * Who waited for the last event may end the runtime while the signal for that is
- * still given.  ktrt_stop() joins workers, and waits for others here.
+ * The thread that waited for the last event may stop the runtime while this thread still
+ * gives the signal.  ktrt_stop() joins workers; for other threads it waits by ->ending.
  */
 void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 {
@@ -250,7 +251,7 @@ int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	int error;
 
-	/* Who adds to a reduction, or names data weakly, waits for nobody. */
+	/* A task that adds to a reduction, or names data weakly, does not wait for the data. */
 	for (size_t i = 0; deps && i < nr_deps; i++)
 		if (deps[i].mode > KTRT_COMMUTATIVE)
 			return -EINVAL;

@@ -25,7 +25,7 @@ struct segment {
 struct ranges {
 	struct segment *root;
 	size_t nr;
-	size_t sweep_at; /* when it has so many */
+	size_t sweep_at; /* sweep once there are so many segments */
 	uint32_t random;
 	uint64_t steps; /* segments that were visited, for a test */
 };
@@ -37,7 +37,7 @@ _Static_assert(sizeof(struct segment) <= 64, "a segment is a small record");
 
 /* ---- the tree ---- */
 
-/* The first segment that ends behind @at, or NULL. */
+/* The first segment that ends after @at, or NULL. */
 static struct segment *find_segment(struct ranges *ranges, uintptr_t at)
 {
 	struct segment *segment = ranges->root, *found = NULL;
@@ -53,7 +53,7 @@ static struct segment *find_segment(struct ranges *ranges, uintptr_t at)
 	return found;
 }
 
-/* What begins before @at, and the rest. */
+/* Split the tree into segments that begin before @at, and all others. */
 static void split_tree(struct ranges *ranges, struct segment *tree,
 		       uintptr_t at, struct segment **before,
 		       struct segment **rest)
@@ -136,7 +136,7 @@ static void free_segment(struct worker *w, struct segment *segment)
 	pool_put(&rt.smalls, w ? &w->smalls : NULL, segment);
 }
 
-/* Forget segments that nobody uses any more. */
+/* Free segments whose chains may be forgotten. */
 static void sweep_segments(struct worker *w, struct ranges *ranges,
 			   uint64_t forgiven)
 {
@@ -154,13 +154,13 @@ static void sweep_segments(struct worker *w, struct ranges *ranges,
 
 /* ---- cutting ---- */
 
-/* An epoch without members that is over once it is started. */
+/* An epoch without members, which is over as soon as it is started. */
 static struct epoch *stand_in(struct worker *w)
 {
 	return epoch_new(w, KTRT_INOUT | EPOCH_HELD);
 }
 
-/* Two chains out of one; *@right is the second one's end. */
+/* Split a chain in two.  *@right is set to the last epoch of the second one. */
 static int split_chain(struct worker *w, struct tail *left,
 		       struct epoch **right)
 {
@@ -206,7 +206,7 @@ static int cut_at(struct worker *w, struct ranges *ranges, uintptr_t at)
 	return 0;
 }
 
-/* Segments of their own for what lies between others. */
+/* Make segments for the parts of a range that have none. */
 static int fill_gaps(struct worker *w, struct ranges *ranges, uintptr_t start,
 		     uintptr_t end)
 {

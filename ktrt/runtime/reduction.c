@@ -18,7 +18,8 @@
 #include "common/struct_size.h"
 #include "dependences.h"
 
-/* Of any version.  The program's own is what its tasks name, and stays as it is. */
+/* Read a description of any version.  The program's own one is not changed: tasks name the
+ * reduction by its address. */
 static int read_reduction(struct ktrt_reduction *own,
 			  const struct ktrt_reduction *reduction)
 {
@@ -45,7 +46,7 @@ void sum_combine(struct sum *sum)
 	if (!copies)
 		return;
 	sum->copies = NULL;
-	/* If the program spoilt its size since, nothing in it can be believed. */
+	/* If the program has overwritten its size since, no field can be relied on. */
 	valid = !read_reduction(&own, sum->of);
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		if (copies[i] && valid)
@@ -55,7 +56,7 @@ void sum_combine(struct sum *sum)
 	free(copies);
 }
 
-/* Of the task or, as its children may add too, one above it. */
+/* The reduction of the task or, because children may add too, of an ancestor. */
 static struct sum *find_sum(const struct ktrt_task *task,
 			    const struct ktrt_reduction *reduction)
 {
@@ -70,7 +71,7 @@ static struct sum *find_sum(const struct ktrt_task *task,
 	return NULL;
 }
 
-/* One word for each thread, by whoever comes first. */
+/* The array with a pointer for each thread, made by the first one that needs it. */
 static void **copies_of(struct sum *sum)
 {
 	void **copies = at_load(&sum->copies), **mine;
@@ -86,7 +87,7 @@ static void **copies_of(struct sum *sum)
 	return copies;
 }
 
-/* Threads do not write to one cache line. */
+/* A copy shares no cache line with that of another thread. */
 static void *copy_new(const struct ktrt_reduction *reduction)
 {
 	size_t bytes =

@@ -27,7 +27,7 @@
 #define ATTACHED_LEAST 64
 #define SPIN_US 50
 #define CHILDREN_MAX 8192
-/* UMT watches for so long although all workers sleep. */
+/* UMT is paused once all workers have slept for so long. */
 #define REST_AFTER_NS 500000000
 
 struct runtime rt;
@@ -37,7 +37,7 @@ static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
 /* ---- forks ---- */
 
-/* Threads are gone, locks may be taken: nothing of it is used again. */
+/* The child has no threads of the runtime, and locks may be held: it uses none of this again. */
 static void in_child(void)
 {
 	self_worker = NULL;
@@ -76,7 +76,7 @@ static bool options_are_valid(const struct ktrt_options *options)
 	return true;
 }
 
-/* As ktask's variables: what is no whole number counts as not written. */
+/* As with ktask's variables, a value that is no whole number is ignored. */
 static unsigned env_number(const char *name)
 {
 	const char *text = secure_getenv(name);
@@ -128,7 +128,7 @@ static union mask_line *mask_new(unsigned nr)
 	return lines;
 }
 
-/* As many threads may be attached as there may be workers, or these. */
+/* As many threads may be attached as there may be workers, but at least these. */
 static unsigned most_attached(void)
 {
 	return rt.options.max_threads > ATTACHED_LEAST ? rt.options.max_threads
@@ -198,11 +198,11 @@ static void free_all(void)
 }
 
 #if defined(__GLIBC__) && defined(__x86_64__) && defined(__LP64__)
-/* Of glibc since 2.35. */
+/* glibc has it since 2.35. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned __rseq_size __attribute__((weak));
 
-/* Where the kernel writes on which CPU the thread is; NULL: nowhere. */
+/* Where the kernel writes the CPU that the thread runs on (rseq); NULL: it does not. */
 static const uint32_t *own_cpu(void)
 {
 	const struct rseq *area;
@@ -260,7 +260,8 @@ static void detach_worker(struct worker *w)
 	at_sub(&rt.attached, 1);
 }
 
-/* All but what others may read meanwhile: is there a runtime, and which? */
+/* Clear all fields but those that other threads may read at any time: rt.runs, ->generation
+ * and ->starts. */
 static void clear_runtime(void)
 {
 	const size_t kept = offsetof(struct runtime, runs);
@@ -380,7 +381,7 @@ int ktrt_stop(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	mutex_take(&runtime_lock, RANK_START);
 	if (at_load(&rt.attached) > 1) {
-		/* For the next who waits. */
+		/* The next wait of the thread returns it. */
 		error_keep(&w->outer->child_error, error);
 		error = -EBUSY;
 	} else {
@@ -405,8 +406,8 @@ static void add_counts(struct ktrt_info *info, const struct counts *counts)
 }
 
 /*
- * Does it run, and does it stay until release_runtime()?  For its own threads it does: there is
- * one at least while they ask.
+ * Is there a runtime?  If so it is not stopped before release_runtime().  A thread of the
+ * runtime needs no lock for that, because the runtime does not end before its threads.
  */
 static bool hold_runtime(void)
 {

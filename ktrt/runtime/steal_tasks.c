@@ -16,11 +16,11 @@
 #define NODES_STOLEN 32
 
 /*
- * Nodes that wait side by side: takes some more into the own queue, few at first.  The
- * caches of thief and victim exchange lines at each theft, and one of two that come in
- * a row costs less.
+ * Take further nodes of a graph from the victim into the thief's queue, few at first.  Each
+ * theft moves cache lines between the two, so taking two nodes in a row costs less than
+ * taking them one by one.
  *
- * Return: how many.
+ * Return: how many were taken.
  */
 static uint32_t steal_nodes(struct worker *w, struct worker *victim,
 			    wanted_func wanted, void *arg)
@@ -43,7 +43,7 @@ static uint32_t steal_nodes(struct worker *w, struct worker *victim,
 		}
 		nr++;
 	}
-	/* Who went to sleep meanwhile may have seen them nowhere. */
+	/* A worker that went to sleep meanwhile may have seen these nodes in neither queue. */
 	if (nr)
 		sched_notify(w);
 	return nr;
@@ -91,7 +91,7 @@ static struct ktrt_task *steal_in(struct worker *w, unsigned cache,
 	return task ? task : steal_from(w, first, from, wanted, arg);
 }
 
-/* The caches of a node, those of one's own number first. */
+/* Steal from the caches of a node, beginning with that of the thief's own index. */
 static struct ktrt_task *steal_on(struct worker *w, const struct node *node,
 				  unsigned number, wanted_func wanted,
 				  void *arg)

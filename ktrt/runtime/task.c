@@ -24,16 +24,16 @@
 /* ---- making ---- */
 
 /*
- * An attached thread makes tasks that other workers do.  If the records stayed with
- * those, the thread would always take records that are in no cache.  So one record goes
- * to and fro.
+ * An attached thread makes tasks that other workers run.  If the records stayed with those
+ * workers, the thread would always take records that are in no cache.  So one record is
+ * lent to each task in turn and comes back.
  */
 static inline struct ktrt_task *take_back(struct ktrt_task *outer)
 {
 	return at_peek(&outer->back) ? at_swap(&outer->back, NULL) : NULL;
 }
 
-/* Inside of what makes most tasks: a call costs a tenth of that. */
+/* Inlined where most tasks are made: a call would cost a tenth of making one. */
 static inline __attribute__((always_inline)) struct ktrt_task *
 make_task(struct worker *w, ktrt_func func, void *arg)
 {
@@ -79,7 +79,7 @@ void task_free(struct worker *w, struct ktrt_task *task)
 		graph_run_complete(task);
 		return;
 	}
-	/* The parent is not complete yet. */
+	/* The parent is not complete yet, so its record exists. */
 	if (unlikely(task->flags & TASK_LOANED))
 		task = at_swap(&task->parent->back, task);
 	if (likely(task))
@@ -97,7 +97,7 @@ static struct node_queue *node_queue_of(struct worker *w,
 	return &rt.node_queues[node < rt.nr_nodes ? node : 0];
 }
 
-/* Where memory is too short to queue it the task is done at once. */
+/* There was no memory to queue the task: run it at once. */
 static void queue_failed(struct worker *w, struct ktrt_task *task)
 {
 	while (task && w)
@@ -105,10 +105,11 @@ static void queue_failed(struct worker *w, struct ktrt_task *task)
 }
 
 /*
- * Its maker waits for that, and does it.  As soon as it may the task may be gone, so
- * that the signal may meet another one: who waits looks again.
+ * The task is ready, and its maker, which waits for that, runs it.  The maker may complete
+ * and free the task as soon as the flag is set, so the signal may reach another task: the
+ * thread that waits for that one checks again.
  *
- * Return: false: the maker has left, and it is a task like others.
+ * Return: false if the maker has left: it is a task like any other.
  */
 static bool __attribute__((noinline, cold))
 tell_maker(struct worker *w, struct ktrt_task *task)
@@ -132,7 +133,7 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 		return;
 	if (unlikely(!w || task->flags & TASK_NODE_QUEUE)) {
 		queued = node_queue_put(node_queue_of(w, task), task);
-		/* Nobody is here to do it at once; that needs no memory. */
+		/* No worker is here to run it.  Without a priority no memory is needed. */
 		if (unlikely(!queued && !w)) {
 			task->priority = 0;
 			queued = node_queue_put(node_queue_of(w, task), task);
@@ -146,7 +147,7 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 		sched_notify(w);
 }
 
-/* By the body of the parent. */
+/* Called by the thread that runs the body of the parent. */
 static inline void child_made(struct worker *w, struct ktrt_task *parent)
 {
 	rank_assert(w == self_worker && parent == w->current);
@@ -154,7 +155,7 @@ static inline void child_made(struct worker *w, struct ktrt_task *parent)
 		child_limit_apply(w, parent);
 }
 
-/* Tasks in the middle of each other, so that stacks suffice. */
+/* How deep tasks may be nested on one stack, so that stacks suffice. */
 #define NEST_MAX 64
 
 /*
@@ -165,7 +166,7 @@ static inline bool does_at_once(struct worker *w, ktrt_func func)
 {
 	if (likely(!at_peek(&w->deque.plenty)) || w->nest >= NEST_MAX)
 		return false;
-	/* A blank has no flags to inherit. */
+	/* The blank record has no flags, so no task that should inherit TASK_FINAL is run in it. */
 	if (unlikely(w->current->flags & TASK_FINAL))
 		return false;
 	if (unlikely(w->at_once != func))
@@ -195,7 +196,8 @@ static inline void do_at_once(struct worker *w, struct ktrt_task *task,
 		task_ready(w, task);
 }
 
-/* In the middle of its maker.  As that goes on afterwards, it needs no limit. */
+/* Run the task on the stack of its maker.  The maker continues only afterwards, so
+ * the limit on children is not needed. */
 static void __attribute__((noinline))
 do_undeferred(struct worker *w, struct ktrt_task *task)
 {
@@ -217,7 +219,7 @@ static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 	    !at_peek(&w->deque.plenty))
 		sched_plenty(w);
 	child_made(w, task->parent);
-	/* As task_ready(): it has no flag of those that this asks for. */
+	/* As task_ready(), but the task has none of the flags for which that checks. */
 	if (unlikely(!queue_own(w, task)))
 		queue_failed(w, task);
 	else
@@ -323,7 +325,7 @@ WAKE_PATH void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
 		w->begun_now = task;
 	} else {
 		task = make_task(w, func, NULL);
-		/* What was begun last may never have ended. */
+		/* The program may not have called ktrt_spawn_end() for the last one. */
 		w->begun_now = false;
 	}
 	if (unlikely(!task))
@@ -365,8 +367,8 @@ int ktrt_dispatch(void *arg)
 _Static_assert(sizeof(struct task_args) <= ARG_INLINE, "they fit into a task");
 
 /*
- * Written where they are read: a copy would load by wide moves what narrow ones have just
- * stored, and wait for these.
+ * Arguments are stored where the task reads them.  A copy would load by wide moves what
+ * narrow ones have just stored, and would wait for these (store forwarding).
  */
 static inline int spawn_args(ktrt_func_args func, void *a, void *b, void *c,
 			     void *d)
@@ -427,7 +429,7 @@ static int check_dep(const struct ktrt_dep *dep)
 #define FLAGS_KNOWN \
 	(KTRT_ALWAYS | KTRT_UNDEFERRED | KTRT_FINAL | KTRT_EARLY_RELEASE)
 
-/* All but what it depends on. */
+/* Checks all fields but the dependences. */
 static bool attr_is_valid(const struct ktrt_attr *attr)
 {
 	if (attr->flags & ~FLAGS_KNOWN)
@@ -471,12 +473,12 @@ take_flags(struct ktrt_task *task, unsigned flags)
 		task->flags |= TASK_FINAL;
 }
 
-/* Nodes are known by the kernel's numbers outside, by index inside. */
+/* Programs name nodes by the kernel's numbers, the runtime by index. */
 void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 {
 	if (attr->flags & KTRT_ALWAYS || attr->move)
 		task->flags |= TASK_ALWAYS;
-	/* Inherited from its parent, which has it do so at once. */
+	/* The task inherited this from its parent, which runs it at once. */
 	if (unlikely(task->flags & TASK_FINAL))
 		task->flags |= TASK_UNDEFERRED;
 	if (unlikely(attr->flags & (KTRT_UNDEFERRED | KTRT_FINAL)))
@@ -489,7 +491,7 @@ void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 	at_poke(&task->group, attr->group);
 }
 
-/* Of another version: by a copy. */
+/* The attributes are of another version: use a copy. */
 __attribute__((noinline)) static int spawn_by_copy(ktrt_func func, void *arg,
 						   const struct ktrt_attr *attr)
 {
@@ -512,7 +514,7 @@ static int take_arg(struct ktrt_task *task, void *arg,
 	return error;
 }
 
-/* An error of deps_add(), before which the argument was taken. */
+/* deps_add() failed after the argument was taken: give the argument back. */
 static int give_back_arg(struct ktrt_task *task, void *arg,
 			 const struct ktrt_attr *attr, int error)
 {
@@ -531,7 +533,7 @@ static inline int enter_deps(struct worker *w, struct ktrt_task *task,
 	return deps_add(w, task, attr->deps, attr->nr_deps, ready);
 }
 
-/* The same with a trace, which has nothing of tasks that were refused. */
+/* The same while there is a trace, which must not have tasks that were refused. */
 static int __attribute__((noinline, cold))
 enter_traced(struct worker *w, struct ktrt_task *task,
 	     const struct ktrt_attr *attr, bool *ready)
@@ -568,7 +570,7 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 		return -ENOMEM;
 	task_take_attr(task, attr);
 	undeferred = task->flags & TASK_UNDEFERRED;
-	/* Before it can run: it may be ready, and done, by deps_add(). */
+	/* Before the task can run: deps_add() may make it ready, and it may end at once. */
 	if (task->group)
 		at_add(&task->group->live, 1);
 	if (attr->arg_bytes)

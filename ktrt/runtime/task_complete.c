@@ -29,7 +29,7 @@ void task_leave_group(struct ktrt_group *group)
 		signal_give(&group->wake);
 }
 
-/* Queue what became ready; keep one to be run next by this worker. */
+/* Queue the tasks that became ready, but keep one that this worker runs next. */
 static void take_ready(struct worker *w, struct ready *ready,
 		       struct ktrt_task **next)
 {
@@ -52,7 +52,7 @@ static inline bool parent_less(struct worker *w, struct ktrt_task *parent,
 {
 	uint64_t live;
 
-	/* The parent's body is on this thread's stack: as if never made. */
+	/* The parent's body is on this thread's stack: uncount the child without an atomic operation. */
 	if (w && w->current == parent) {
 		parent->spawned -= nr;
 		return false;
@@ -70,7 +70,7 @@ int task_be_skipped(void *arg)
 	return -ECANCELED;
 }
 
-/* Others may do so at the same time, by other data. */
+/* Several threads may do this at once, because of different data. */
 void task_spoil(struct ktrt_task *task)
 {
 	if (at_peek(&task->flags) & TASK_ALWAYS)
@@ -80,8 +80,8 @@ void task_spoil(struct ktrt_task *task)
 }
 
 /*
- * The task's code goes to whoever waits before the codes of tasks that are skipped for
- * it.  So it is the first.
+ * Report the task's code to those that wait before tasks are skipped because of it, so that
+ * it is the first code.
  */
 static void __attribute__((noinline))
 task_failed(struct ktrt_task *task, struct ktrt_task *node)
@@ -128,8 +128,8 @@ struct ktrt_task *task_sinks_complete(struct worker *w, struct ktrt_task *run,
 	return parent_less(w, run, nr) ? task_complete(w, run) : NULL;
 }
 
-/* Of a task that nobody else touches any more: has it nothing but its parent, which is in
- * the middle of its body here? */
+/* No other thread uses the task any more.  Has it nothing to report but to its parent, whose
+ * body is on this thread's stack? */
 static inline bool ends_for_parent(const struct worker *w,
 				   const struct ktrt_task *task)
 {
@@ -147,7 +147,7 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 		error_keep(&task->error, error);
 	if (task->domain)
 		deps_close(w, task);
-	/* Without children and events nobody else touches the number. */
+	/* Without children and events no other thread changes the count. */
 	if (at_load(&task->live) + more == 0) {
 		if (unlikely(!ends_for_parent(w, task)))
 			return task_complete(w, task);

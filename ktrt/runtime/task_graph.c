@@ -47,7 +47,7 @@ static void *block_new(struct ktrt_graph *graph, size_t bytes)
 	return block->bytes;
 }
 
-/* Its records are there: the runtime is that in which it was made. */
+/* Does the runtime still run in which the graph was made, so that its records exist? */
 static bool graph_lives(const struct ktrt_graph *graph)
 {
 	return rt_runs() && graph->starts == at_load(&rt.starts);
@@ -76,7 +76,7 @@ int ktrt_graph_new(struct ktrt_graph **graph)
 	return 0;
 }
 
-/* Records go back as those of any task. */
+/* Give the records back to the pool of tasks. */
 static void free_records(struct ktrt_graph *graph)
 {
 	struct worker *w = current_worker();
@@ -93,7 +93,7 @@ void ktrt_graph_free(struct ktrt_graph *graph)
 	if (!graph)
 		return;
 	if (graph_lives(graph)) {
-		/* Its nodes are being done. */
+		/* The graph is running. */
 		if (at_load(&graph->busy))
 			return;
 		free_records(graph);
@@ -211,7 +211,7 @@ int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after)
 
 /* ---- running ---- */
 
-/* All nodes know how many they wait for, and how many edges they have. */
+/* Count for each node how many nodes it waits for, and how many edges it has. */
 static void count_edges(struct ktrt_graph *graph)
 {
 	for (size_t i = 0; i < graph->nr; i++)
@@ -248,8 +248,9 @@ static void assign_edge(struct ktrt_graph *graph, const struct edge *edge)
 }
 
 /*
- * The nodes that wait for one node are adjacent, in the order of the nodes.  Behind them
- * are those that do not wait but are spoilt by it; there is none without the others.
+ * The nodes that wait for one node are adjacent in the array, in the order of the nodes.
+ * After them come nodes that do not wait for it but are skipped if it fails; a node that
+ * has such nodes has waiting ones, too.
  */
 static void assign_edges(struct ktrt_graph *graph)
 {
@@ -258,7 +259,7 @@ static void assign_edges(struct ktrt_graph *graph)
 	for (size_t i = 0; i < graph->nr; i++) {
 		struct ktrt_task *node = graph->nodes[i];
 
-		/* A thief may take it for a group, and find that it is none. */
+		/* A thief may read this field as ->group, and then checks that it is none. */
 		at_poke(&node->after, next);
 		next += node->nr_after;
 		node->nr_after = 0;
@@ -272,7 +273,7 @@ static void assign_edges(struct ktrt_graph *graph)
 			assign_edge(graph, &graph->edges[i]);
 }
 
-/* Where a run begins, and how many nodes end it. */
+/* Find the nodes with which a run begins, and count those that end it. */
 static void find_ends(struct ktrt_graph *graph)
 {
 	graph->nr_roots = graph->nr_sinks = 0;
@@ -336,7 +337,7 @@ bool graph_node_complete(struct worker *w, struct ktrt_task *node,
 
 /* ---- failures ---- */
 
-/* In place of the function of a node that needs what failed. */
+/* Runs in place of the function of a node that is skipped. */
 static int do_spoilt(void *arg)
 {
 	struct ktrt_task *task = self_worker->current;
@@ -353,7 +354,7 @@ static void spoil_node(struct ktrt_task *node)
 	at_store(&node->parent->graph->spoilt, 1);
 }
 
-/* Before it is complete, so that they have not begun. */
+/* Called before the node is complete, so the nodes that it spoils have not begun. */
 void graph_node_failed(struct ktrt_task *node)
 {
 	const struct ktrt_graph *graph = node->parent->graph;
@@ -391,8 +392,8 @@ struct running {
 	struct ktrt_task *run, *before;
 };
 
-/* A task that was done meanwhile ended the thread: what runs is a child of the
- * caller's from now on. */
+/* A task that ran in the wait has ended the thread.  From now on the run is a child of the
+ * task that asked for it. */
 static void running_left(struct running *running)
 {
 	struct worker *w = running->w;

@@ -17,8 +17,8 @@
  * Locking: there is no lock.
  *
  *	I: set before the first part begins, constant from then on
- *	O: who does the part, or is about to leave half of it
- *	A: whoever does a part: by atomic operations
+ *	O: the thread that runs the part, or that is about to leave half of it
+ *	A: any thread that runs a part: by atomic operations
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@
 struct part {
 	struct loop *loop; /* I */
 	size_t first, end; /* O */
-	void *value; /* of a reduction; O; then who combines it */
+	void *value; /* of a reduction; O, then the thread that combines it */
 };
 
 struct loop {
@@ -49,7 +49,7 @@ struct loop {
 	_Alignas(16) char neutral[]; /* I */
 };
 
-/* What a part left to others, the nearest first; O */
+/* The parts that a part left to others, the nearest first; O */
 struct later {
 	struct later *next;
 	_Alignas(16) char value[];
@@ -73,7 +73,8 @@ static inline bool is_wanted(const struct worker *w, const struct part *part,
 	       likely(!(w->current->flags & TASK_FINAL));
 }
 
-/* The rear half becomes a task; false: it does not, and is still the part's. */
+/* Make the rear half of the part a task.  Return: false if that failed, and the part still has
+ * that half. */
 static bool leave_half(struct part *part, struct later **later)
 {
 	struct loop *loop = part->loop;
@@ -88,7 +89,7 @@ static bool leave_half(struct part *part, struct later **later)
 		memcpy(kept->value, loop->neutral, loop->bytes);
 		rear.value = kept->value;
 	}
-	/* Also if it is cancelled it says that it has ended. */
+	/* KTRT_ALWAYS: even if cancelled, the task must report that it has ended. */
 	spawned = ktrt_spawn_begin(do_part, sizeof(rear), KTRT_ALWAYS);
 	if (!spawned) {
 		free(kept);
@@ -107,7 +108,7 @@ static bool leave_half(struct part *part, struct later **later)
 
 /* ---- chunks ---- */
 
-/* Others may have changed it meanwhile: the next measurement is as good. */
+/* Another thread may have changed it meanwhile; the next measurement is as good. */
 static void adapt_grain(struct loop *loop, size_t grain, size_t nr,
 			uint64_t took_ns)
 {
@@ -163,8 +164,8 @@ static int do_chunks(struct part *part, struct later **later)
 	return code;
 }
 
-/* In the order of the range, so it need not be commutative.  All of them, also
- * after a failure: values may be what must be freed. */
+/* Combine the values in the order of the range, so that the operation need not be commutative.
+ * All are combined, even after a failure, because a value may own memory. */
 static int combine_later(const struct part *part, struct later *later)
 {
 	const struct loop *loop = part->loop;
@@ -208,14 +209,14 @@ static int do_whole(void *arg)
 
 static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
 {
-	/* The caller's hold on it, whichever way that goes. */
+	/* The reference of the caller, dropped however this function ends. */
 	struct part part __attribute__((cleanup(part_ended))) = { loop, first,
 								  end, value };
 	int code;
 
 	loop->whole = part;
 	code = ktrt_run(do_whole, loop);
-	/* There was no memory for it, or it was cancelled. */
+	/* The first part did not run: there was no memory for it, or it was cancelled. */
 	if (!loop->begun)
 		part_ended(&loop->whole);
 	return code;

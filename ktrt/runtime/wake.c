@@ -54,7 +54,7 @@ WAKE_PATH bool wake_below(struct worker *w)
 	core = w->core ? NULL : core_below(w);
 	if (!core || !sched_work_visible())
 		return false;
-	/* Its worker works, and there are tasks: it needs the CPU. */
+	/* The core's worker is not idle and tasks are queued, so the worker needs the CPU. */
 	if (!at_load_seq(mask_flag(rt.idle, core->index)))
 		return true;
 	count_search();
@@ -81,8 +81,8 @@ WAKE_PATH bool wake_to_hand(struct worker *w)
 	return true;
 }
 
-/* For a task: the core that an attached thread occupies if it will wait for
- * the task, but the last one if it goes on. */
+/* Wake a worker for a task.  If an attached thread made it and will wait, try the core that
+ * the thread runs on first; if the thread continues, try that core last. */
 static bool wake_for(struct worker *w, unsigned *woken)
 {
 	unsigned from = at_peek(&rt.idle_hint), tried = 0, pass, index;
