@@ -14,8 +14,12 @@ BARE_ROOT = MAKE='$(MAKE)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 check-bare:
 	+@$(MAKE) --no-print-directory deps NEED='bare vm'
 	@tests/vm/fetch-all '$(VM_CACHE)'
-	+@status=0; for user in '' --user; do \
-		$(BARE_ROOT) $$user '$(BARE_CACHE)' \
-		"make check DAY='$(or $(day),all)' ONLY='$(ONLY)'" || status=1; \
-		done; \
-		$(MAKE) --no-print-directory check-deb || status=1; exit $$status
+	+@status=0; for goal in check-bare-as-root check-bare-as-user check-deb; do \
+		$(MAKE) --no-print-directory $$goal || status=1; done; exit $$status
+
+BARE_GOALS := check-bare-as-root check-bare-as-user
+.PHONY: $(BARE_GOALS)
+check-bare-as-user: BARE_USER := --user
+$(BARE_GOALS):
+	@$(BARE_ROOT) $(BARE_USER) '$(BARE_CACHE)' \
+		"make check DAY='$(or $(day),all)' ONLY='$(ONLY)'"

@@ -72,14 +72,14 @@ LIST_INCLUDES := $(patsubst -I%,%,$(filter -I%,$(INC_ktask) $(INC_ktask/user)))
 LIST_HEADERS := $(wildcard $(addsuffix *.h,common/ $(addsuffix /ktask/,$(LIST_INCLUDES)) \
 	$(addsuffix /,$(LIST_INCLUDES)) $(sort $(dir $(CORE) $(ENGINE) $(LIB) $(OPS)))))
 
+print-library-list = printf 'version %s\n' '$(VERSION)' && \
+	printf 'flag %s\n' $(LIST_FLAGS) && printf 'include %s\n' $(LIST_INCLUDES) && \
+	printf 'header %s\n' $(LIST_HEADERS) && printf 'source %s\n' $(LIBSRC)
+
 ## library-list: what libktask is compiled of, for other build systems
 .PHONY: library-list
 library-list:
-	@printf 'version %s\n' '$(VERSION)'
-	@printf 'flag %s\n' $(LIST_FLAGS)
-	@printf 'include %s\n' $(LIST_INCLUDES)
-	@printf 'header %s\n' $(LIST_HEADERS)
-	@printf 'source %s\n' $(LIBSRC)
+	@$(print-library-list)
 
 # With the headers that the sources include, so that the crate needs no tree.
 CRATES := $(OUT)/crates
@@ -91,8 +91,7 @@ crates: | $(call need,cc)
 	$(Q)mkdir -p $(CRATES)/ktask-sys/csrc
 	$(Q)cp -r $(RUST)/Cargo.toml $(RUST)/Cargo.lock $(RUST)/ktask-sys \
 		$(RUST)/ktask $(CRATES)
-	$(Q)$(MAKE) --no-print-directory -s library-list \
-		>$(CRATES)/ktask-sys/csrc/library.list
+	$(Q){ $(print-library-list); } >$(CRATES)/ktask-sys/csrc/library.list
 	$(Q)for file in $$($(CC) -MM $(KT_CFLAGS) $(INC_ktask) $(INC_ktask/user) \
 		$(LIBSRC) | tr -d '\\' | \
 		sed 's/^[^:]*://'); do \

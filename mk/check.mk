@@ -167,8 +167,8 @@ check:
 	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_TESTS)' || :
 	+@$(MAKE) --no-print-directory deps NEED=allocators || :
 	+@$(MAKE) --no-print-directory servers || :
-	+@begin=$$(date +%s); $(SUBMAKE) tests && \
-		{ echo $$(($$(date +%s) - begin)); times; } >$(B)/made
+	+@$(if $(DRY_RUN),$(SUBMAKE) tests,begin=$$(date +%s); $(SUBMAKE) tests && \
+		{ echo $$(($$(date +%s) - begin)); times; } >$(B)/made)
 	$(call run,$(RUN_ALL),--made $(B)/made)
 
 ## servers: unpack those of the tests, as far as they are not installed

@@ -23,14 +23,25 @@ ASK_FEATURES = CC=$(call quoted,$(CC)) CXX=$(call quoted,$(CXX)) \
 	FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CFLAGS)) \
 	CXX_FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CXXFLAGS)) \
 	LDFLAGS=$(call quoted,$(LDFLAGS)) WITHOUT=$(call quoted,$(WITHOUT)) \
-	scripts/features $(FEATURES)
-_ := $(shell $(ASK_FEATURES))
+	scripts/features
+
+# A dry run (make -n) leaves build/ as it is.  It may find answers there, and asks beside it.
+DRY_RUN := $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+ifeq ($(DRY_RUN),)
+_ := $(shell $(ASK_FEATURES) $(FEATURES))
 -include $(FEATURES)/answers.mk
+else
+DRY_FEATURES := $(shell mktemp -d)
+_ := $(shell cp $(FEATURES)/* $(DRY_FEATURES) 2>/dev/null; \
+	$(ASK_FEATURES) $(DRY_FEATURES))
+$(eval $(file <$(DRY_FEATURES)/answers.mk))
+_ := $(shell rm -rf $(DRY_FEATURES))
+endif
 
 # `make clean all` removes the answers after make has read them.
 $(addprefix $(FEATURES)/,launcher sdt ebpf mpi):
 	@rm -f $(FEATURES)/key
-	@$(ASK_FEATURES)
+	@$(ASK_FEATURES) $(FEATURES)
 
 # What cannot be built without a feature says so: TARGET: | $(call need,FEATURE...)
 need = $(foreach f,$(1),$(if $(HAVE_$f),,missing-$f))

@@ -29,19 +29,17 @@ $(DEBUG_GOALS): kernel-6.12-%:
 
 ## check-kernel: build each patch of each series, test the clients in guests
 .PHONY: check-kernel
+check-kernel: export KTASK_TEST_ALL_SHAPES = 1
 check-kernel: $(KERNEL_GOALS) $(DEBUG_GOALS)
 	@for series in $(KERNEL_SERIES); do \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series each && \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series || exit 1; \
 	done
 	+@$(SUBMAKE) vm-programs
-	@KTASK_TEST_ALL_SHAPES=1 KTASK_BUILD='$(abspath $(B))' MAKE='$(MAKE)' \
-		CC='$(CC)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
-		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
-		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t \
+	$(call run,$(wildcard tests/vm/a-patched-kernel-*.t \
 		tests/vm/the-kernels-own-tests-*.t tests/vm/debug/clients-of-a-patched-kernel-*.t \
 		tests/vm/debug/mistakes-*.t \
-		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t)
+		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t))
 
 ## bench-kernel: time the clients on both kernels (SERIES= BOOTS=5 OVERCOMMITTED=1 OFF=1 ACCOUNTING=1 COUNTED=1 SHAPES= CLIENTS= MINUTES=)
 SERIES ?= 6.12

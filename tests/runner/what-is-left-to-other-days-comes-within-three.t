@@ -88,7 +88,7 @@ is(asked_for('KTASK_TEST_DAY=7', 'check-style', ''), '7', 'but for KTASK_TEST_DA
 is(asked_for('DAY=Mon KTASK_TEST_DAY=7', 'check-vm', ''), 'all', 'check-vm does all');
 is(asked_for('', 'check-vm', 'DAY=7'), '7', 'unless the command line has a day');
 
-# Of check-bare even -n runs the commands: a stand-in for the bare machine.
+# A stand-in for the bare machine, which says what it was asked for.
 my $bare = scratch();
 spew("$bare/Makefile", "BARE_CACHE := cache\n"
      . (slurp("$top/mk/check.mk") =~ /^(day = .*\n)/m)[0] . "include $top/mk/bare.mk\n"
