@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "binfmt_misc.h"
 #include "capability.h"
 #include "launcher_note.h"
 #include "program.h"
@@ -25,8 +26,6 @@
 #define HEADERS_MAX 256
 /* Bytes of notes that are read. */
 #define NOTES_MAX 1024
-/* The kernel reads no more of a file to see what it is. */
-#define HEAD_BYTES 256
 /* Not PATH_MAX: the stack may be a signal handler's.  Nothing is said of longer
  * names. */
 #define NAME_BYTES 1024
@@ -155,7 +154,7 @@ static const char *judge_file(char *path, size_t size, bool *again)
 {
 	union {
 		ElfW(Ehdr) elf;
-		char text[HEAD_BYTES];
+		char text[BINFMT_HEAD_BYTES];
 	} head = { 0 };
 	const char *why = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -230,11 +229,17 @@ static bool is_executable(int dir, const char *path, int flags)
 
 /* ---- what is in a file ---- */
 
+enum format {
+	FORMAT_KNOWN,
+	FORMAT_UNKNOWN, /* ENOEXEC */
+	FORMAT_BROKEN, /* it is known, but what is to run it is not there */
+};
+
 struct head {
 	ssize_t len;
 	union {
 		ElfW(Ehdr) elf;
-		char text[HEAD_BYTES];
+		char text[BINFMT_HEAD_BYTES + 1];
 	};
 };
 
@@ -258,51 +263,84 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 	return head->len >= 0;
 }
 
-/* binfmt_misc may start other files.  Its entries are not read: any file with a NUL byte is
- * assumed to match. */
-static bool may_be_foreign(const struct head *head)
-{
-	return head->len > 0 && memchr(head->text, '\0', (size_t)head->len) &&
-	       !access("/proc/sys/fs/binfmt_misc/status", F_OK);
-}
+/* What a kernel of 64 bits can run besides. */
+#if defined(__x86_64__)
+#define OTHER_MACHINE EM_386
+#elif defined(__aarch64__)
+#define OTHER_MACHINE EM_ARM
+#else
+#define OTHER_MACHINE EM_NONE
+#endif
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 static bool is_known_elf(const struct head *head)
 {
 	return head->len >= (ssize_t)sizeof(head->elf) &&
 	       !memcmp(head->elf.e_ident, ELFMAG, SELFMAG) &&
-	       (head->elf.e_type == ET_EXEC || head->elf.e_type == ET_DYN);
+	       (head->elf.e_type == ET_EXEC || head->elf.e_type == ET_DYN) &&
+	       (head->elf.e_machine == __ehdr_start.e_machine ||
+		head->elf.e_machine == OTHER_MACHINE);
 }
 
-/* Whether the kernel knows the format of a file, and of its interpreters. */
-static bool has_format(int dir, const char *path, int flags)
+/* A path behind a descriptor that exec closes: the kernel starts no interpreter, which
+ * could not open the file. */
+static bool is_lost_by_exec(int dir, const char *path)
 {
-	char interpreter[HEAD_BYTES];
+	return dir != AT_FDCWD && *path != '/' &&
+	       fcntl(dir, F_GETFD) & FD_CLOEXEC;
+}
+
+/* Not where the interpreter's name goes on behind what the kernel has read. */
+static bool is_script(const struct head *head, char *path, size_t size)
+{
+	size_t at = 2 + strspn(head->text + 2, " \t");
+
+	return head->len > 2 && !memcmp(head->text, "#!", 2) &&
+	       at + strcspn(head->text + at, " \t\n") < BINFMT_HEAD_BYTES &&
+	       find_interpreter(head->text, path, size);
+}
+
+/* That of a file, and of its interpreters. */
+static enum format find_format(int dir, const char *path, int flags)
+{
+	char interpreters[2][BINFMT_HEAD_BYTES];
 	struct head head;
 
 	for (int i = 0; i < READS_MAX; i++) {
+		char *next = interpreters[i % 2];
+
 		if (!read_head(dir, path, flags, &head))
-			return true;
-		if (head.len < 2 || memcmp(head.text, "#!", 2))
-			return is_known_elf(&head) || may_be_foreign(&head);
-		if (!find_interpreter(head.text, interpreter,
-				      sizeof(interpreter)) ||
-		    !is_executable(AT_FDCWD, interpreter, 0))
-			return false;
+			return FORMAT_KNOWN;
+		if (!binfmt_misc_matches(head.text, path, next,
+					 sizeof(*interpreters)) &&
+		    !is_script(&head, next, sizeof(*interpreters)))
+			return is_known_elf(&head) ? FORMAT_KNOWN
+						   : FORMAT_UNKNOWN;
+		if (is_lost_by_exec(dir, path))
+			return FORMAT_BROKEN;
+		if (!*next)
+			return FORMAT_KNOWN;
+		if (!is_executable(AT_FDCWD, next, 0))
+			return FORMAT_BROKEN;
 		dir = AT_FDCWD;
-		path = interpreter;
+		path = next;
 		flags = 0;
 	}
-	return false;
+	return FORMAT_BROKEN;
 }
 
 bool program_may_start_at(int dir, const char *path, int flags)
 {
-	return is_executable(dir, path, flags) && has_format(dir, path, flags);
+	return is_executable(dir, path, flags) &&
+	       find_format(dir, path, flags) == FORMAT_KNOWN;
 }
 
+/* A shell runs what has no format. */
 static bool may_start(const char *path)
 {
-	return is_executable(AT_FDCWD, path, 0);
+	return is_executable(AT_FDCWD, path, 0) &&
+	       find_format(AT_FDCWD, path, 0) != FORMAT_BROKEN;
 }
 
 bool program_may_start(const char *name)

@@ -29,14 +29,14 @@ bool program_exists(const char *name);
  * @flags: as for execveat(2)
  *
  * Return: false where there is no such file, none that may be executed, none on that
- * file system, or none of a format that the kernel knows.  A file that may not be read
- * is taken for a program.
+ * file system, none of a format that the kernel or an entry of binfmt_misc knows, or no
+ * interpreter that could open it.  A file that may not be read is taken for a program.
  */
 bool program_may_start_at(int dir, const char *path, int flags);
 
 /**
  * program_may_start - the same for execvp(3), which runs files of unknown format by a
- * shell, so contents are not checked
+ * shell
  */
 bool program_may_start(const char *name);
 

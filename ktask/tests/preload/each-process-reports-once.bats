@@ -268,6 +268,59 @@ obstacle() {
 	obstacle 0 '' script
 }
 
+@test "a script behind a descriptor that exec closes is not what the process became" {
+	reported exec-fails-of-descriptor "$BATS_TEST_TMPDIR/script"
+	summaries 1
+	has 1 'run: took over 1 call on 64.0 MiB'
+}
+
+# with_formats COMMAND...: run where binfmt_misc has entries of this test alone
+with_formats() {
+	unshare -Urm mount -t binfmt_misc none /proc/sys/fs/binfmt_misc ||
+		skip "no binfmt_misc in a user namespace"
+	unset KTASK_RUN_MIN
+	: >"$REPORT"
+	run unshare -Urm bash -c 'cd /proc/sys/fs/binfmt_misc &&
+		mount -t binfmt_misc none . && cd . || exit
+		echo ":magic:M:1:\x01\xff:\xff\x0f:/bin/true:" >register &&
+		echo ":name:E::ours::/bin/true:" >register &&
+		echo ":gone:M::gone::/nonexistent:" >register &&
+		echo ":off:M::off::/bin/true:" >register && echo 0 >off || exit
+		LD_PRELOAD=$1 KTASK_RUN_REPORT=$2 exec "${@:3}"' bash \
+		"$SHIM" "$REPORT" "$@"
+	echo "$status $output"
+	cat "$REPORT"
+}
+
+@test "a file that an entry of binfmt_misc starts is what the process became" {
+	local name
+
+	printf '\177\001\37\n' >"$BATS_TEST_TMPDIR/magic"
+	echo >"$BATS_TEST_TMPDIR/a.ours"
+	# Not an extension, another byte, without a program, not enabled.
+	echo >"$BATS_TEST_TMPDIR/ours"
+	printf '\177\001\36\n\0' >"$BATS_TEST_TMPDIR/near"
+	printf 'gone\0' >"$BATS_TEST_TMPDIR/gone"
+	printf 'off\0' >"$BATS_TEST_TMPDIR/off"
+	chmod +x "$BATS_TEST_TMPDIR"/*
+	for name in magic a.ours; do
+		with_formats "$PROGRAMS/report-cases" exec-script "$BATS_TEST_TMPDIR/$name"
+		[ "$status" -eq 0 ]
+		has 1 "run: took over 1 call on 64.0 MiB$HAD; then it called exec to become another program"
+	done
+	# ENOEXEC, ENOENT
+	for name in 'ours 8' 'near 8' 'gone 2' 'off 8'; do
+		with_formats "$PROGRAMS/report-cases" exec-script \
+			"$BATS_TEST_TMPDIR/${name% *}"
+		[ "$status" -eq "${name#* }" ]
+		summaries 1
+		has 1 'run: took over 1 call on 64.0 MiB'
+	done
+	with_formats "$PROGRAMS/report-cases" exec-fails-of-format "$BATS_TEST_TMPDIR/file"
+	[ "$status" -eq 0 ]
+	summaries 1
+}
+
 @test "a thread that is to be cancelled goes on if it cannot become another program" {
 	reported exec-fails-cancelled "$BATS_TEST_TMPDIR/file"
 	has 1 'run: took over 1 call on 64.0 MiB'

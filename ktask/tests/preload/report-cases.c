@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "no_programs.h"
 #include "probe.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -247,53 +248,28 @@ static int case_exec_fails_of_size(char **argv)
 	return 0;
 }
 
-/* Files that are no programs, each with what exec says of it. */
-static const struct {
-	char text[64];
-	size_t bytes;
-	int error;
-} no_programs[] = {
-	{ "", 0, ENOEXEC },
-	{ "exit 0\n", 7, ENOEXEC },
-	{ "#! \nexit 0\n", 11, ENOEXEC },
-	{ "#!/nonexistent\n", 15, ENOENT },
-	{ "\177ELF\2\1\1", 7, ENOEXEC },
-	{ "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\1\0\76\0", 64, ENOEXEC },
-};
-
-static void write_program(const char *path, const char *text, size_t bytes)
-{
-	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
-
-	must(fd >= 0 && write(fd, text, bytes) == (ssize_t)bytes && !close(fd),
-	     "a file that is no program");
-}
-
-static void try_no_program(const char *path, int error)
-{
-	char *args[] = { "none", NULL };
-	int fd = open(path, O_RDONLY);
-
-	must(execve(path, args, environ) == -1 && errno == error, "execve");
-	must(execv(path, args) == -1 && errno == error, "execv");
-	must(execl(path, "none", (char *)NULL) == -1 && errno == error,
-	     "execl");
-	must(fexecve(fd, args, environ) == -1 && errno == error, "fexecve");
-	must(execveat(AT_FDCWD, path, args, environ, 0) == -1 && errno == error,
-	     "execveat");
-	close(fd);
-}
-
 static int case_exec_fails_of_format(char **argv)
 {
-	const char *path = argv[2];
-
 	map(LARGE_BYTES, MAP_POPULATE);
-	for (size_t i = 0; i < sizeof(no_programs) / sizeof(*no_programs);
-	     i++) {
-		write_program(path, no_programs[i].text, no_programs[i].bytes);
-		try_no_program(path, no_programs[i].error);
-	}
+	try_no_programs(argv[2]);
+	return 0;
+}
+
+/* The script's interpreter could not open it: exec closes the descriptor. */
+static int case_exec_fails_of_descriptor(char **argv)
+{
+	char *args[] = { "none", NULL }, *name = strrchr(argv[2], '/');
+	int fd, dir;
+
+	write_program(argv[2], "#!/bin/sh\n", 10);
+	fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+	*name++ = '\0';
+	dir = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(fd >= 0 && dir >= 0, "open");
+	map(LARGE_BYTES, MAP_POPULATE);
+	must(fexecve(fd, args, environ) == -1 && errno == ENOENT, "fexecve");
+	must(execveat(dir, name, args, environ, 0) == -1 && errno == ENOENT,
+	     "execveat");
 	return 0;
 }
 
@@ -561,6 +537,7 @@ static const struct {
 	{ "exec-fails", case_exec_fails },
 	{ "exec-fails-of-size", case_exec_fails_of_size },
 	{ "exec-fails-of-format", case_exec_fails_of_format },
+	{ "exec-fails-of-descriptor", case_exec_fails_of_descriptor },
 	{ "exec-fails-cancelled", case_exec_fails_cancelled },
 	{ "exec-script", case_exec_script },
 	{ "exec-by-shell", case_exec_by_shell },
