@@ -124,6 +124,9 @@ long hosts_found_short(void);
 
 void check_helped(void (*prepare)(void), void (*work)(void), const char *name);
 
+/* Tries that went wrong with no excuse, until what is repeated is a failure. */
+#define WRONG_TRIES_MAX 10
+
 void tell_boot_facts(void);
 void tell_pool_facts(void);
 void tell_file_facts(void);

@@ -170,12 +170,12 @@ static bool fill_from_one_node(long *of_others)
 
 /*
  * Whoever works for it.  The caller may be moved in between, and helpers come when
- * they can, so that it may take several tries.
+ * they can, so that it may take several tries.  To be moved and moved back is rare.
  */
 static void fill_without_policy(void)
 {
 	double until = seconds_now() + HELPER_SECONDS;
-	long of_others, before;
+	long of_others, before, nr_wrong = 0;
 	bool helped, stayed;
 
 	set_policy(MPOL_DEFAULT, 0);
@@ -184,7 +184,9 @@ static void fill_without_policy(void)
 		stayed = fill_from_one_node(&of_others);
 		helped = before < 0 || option("alone", 0) ||
 			 helpers_worked() > before;
-	} while ((!stayed || !helped || of_others) && seconds_now() < until);
+		nr_wrong += stayed && of_others;
+	} while ((!stayed || !helped || of_others) &&
+		 nr_wrong < WRONG_TRIES_MAX && seconds_now() < until);
 	check(stayed && helped && !of_others,
 	      "without a policy pages are of the caller's node: %ld of "
 	      "others%s",

@@ -103,12 +103,12 @@ static long map_on_own_node(void)
 
 /*
  * Whoever works for it.  The caller may be moved in between, and helpers come when
- * they can, so that it may take several tries.
+ * they can, so that it may take several tries.  To be moved and moved back is rare.
  */
 static void map_without_policy(void)
 {
 	double until = seconds_now() + HELPER_SECONDS;
-	long of_others, before;
+	long of_others, before, nr_wrong = 0;
 	bool helped;
 
 	do {
@@ -116,7 +116,9 @@ static void map_without_policy(void)
 		of_others = map_on_own_node();
 		helped = before < 0 || option("alone", 0) ||
 			 helpers_worked() > before;
-	} while ((of_others || !helped) && seconds_now() < until);
+		nr_wrong += of_others > 0;
+	} while ((of_others || !helped) && nr_wrong < WRONG_TRIES_MAX &&
+		 seconds_now() < until);
 	check(helped && !of_others,
 	      "without a policy pages for a device are of the caller's node: "
 	      "%ld of others%s",
