@@ -181,6 +181,66 @@ static void time_exit(struct times *times, size_t len, int advice)
 	munmap(timing, PAGE);
 }
 
+/* What two processes share that begin at once. */
+struct halves {
+	unsigned nr_ready;
+	struct timing start; /* of the one that was ready last */
+	double end; /* of the one that unmapped last */
+};
+
+static void give_half_back(struct halves *halves, size_t len, int advice,
+			   bool unmaps)
+{
+	char *addr = map_memory(len / 2, advice);
+
+	populate(addr, len / 2);
+	if (__atomic_add_fetch(&halves->nr_ready, 1, __ATOMIC_SEQ_CST) == 2) {
+		halves->start = begin_timing();
+		__atomic_add_fetch(&halves->nr_ready, 1, __ATOMIC_SEQ_CST);
+	}
+	while (__atomic_load_n(&halves->nr_ready, __ATOMIC_SEQ_CST) < 3)
+		sched_yield();
+	if (unmaps && !munmap(addr, len / 2) &&
+	    __atomic_add_fetch(&halves->nr_ready, 1, __ATOMIC_SEQ_CST) == 5)
+		halves->end = seconds_now();
+	_exit(0);
+}
+
+/*
+ * What this machine allows: the unpatched kernel gives the same memory back for two
+ * processes, each of which has half of it and a CPU of its own.
+ */
+static void time_halves(struct times *times, size_t len, int advice,
+			bool unmaps)
+{
+	struct halves *halves = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pids[2];
+
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			give_half_back(halves, len, advice, unmaps);
+	}
+	for (int i = 0; i < 2; i++)
+		waitpid(pids[i], NULL, 0);
+	end_timing(times, &halves->start);
+	if (unmaps)
+		times->seconds[times->nr - 1] =
+			halves->end - halves->start.start;
+	munmap(halves, PAGE);
+}
+
+static void time_exit_halves(struct times *times, size_t len, int advice)
+{
+	time_halves(times, len, advice, false);
+}
+
+static void time_munmap_halves(struct times *times, size_t len, int advice)
+{
+	time_halves(times, len, advice, true);
+}
+
 static void measure_unmap(size_t len, int rounds)
 {
 	static const struct {
@@ -189,8 +249,10 @@ static void measure_unmap(size_t len, int rounds)
 		int advice;
 	} cases[] = {
 		{ "exit 4 KiB", time_exit, MADV_NOHUGEPAGE },
+		{ "exit 4 KiB, halves", time_exit_halves, MADV_NOHUGEPAGE },
 		{ "exit 2 MiB", time_exit, MADV_HUGEPAGE },
 		{ "munmap 4 KiB", time_munmap, MADV_NOHUGEPAGE },
+		{ "munmap 4 KiB, halves", time_munmap_halves, MADV_NOHUGEPAGE },
 		{ "munmap 2 MiB", time_munmap, MADV_HUGEPAGE },
 	};
 
