@@ -27,7 +27,7 @@ $(DEBUG_GOALS): kernel-6.12-%:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
 	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' 6.12 $*
 
-## check-kernel: build each patch of each series, test the clients in guests
+## check-kernel: build each patch of each series, test the clients in guests (LTP_SOURCE=)
 .PHONY: check-kernel
 check-kernel: export KTASK_TEST_ALL_SHAPES = 1
 check-kernel: $(KERNEL_GOALS) $(DEBUG_GOALS)
@@ -37,6 +37,7 @@ check-kernel: $(KERNEL_GOALS) $(DEBUG_GOALS)
 	done
 	+@$(SUBMAKE) vm-programs
 	$(call run,$(wildcard tests/vm/a-patched-kernel-*.t \
+		tests/vm/memory-tests-of-ltp-*.t \
 		tests/vm/the-kernels-own-tests-*.t tests/vm/debug/clients-of-a-patched-kernel-*.t \
 		tests/vm/debug/mistakes-*.t \
 		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t))

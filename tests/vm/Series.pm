@@ -7,6 +7,7 @@
 #   test_debug(NAME, DEBUG, SHAPE...)	boots the patched kernel of that series that finds
 #				errors (kasan or kcsan): it must find none
 #   test_own(NAME)	runs the kernel's own tests on both kernels of that series
+#   test_ltp(NAME)	the same with the memory tests of LTP, where LTP_SOURCE is its source
 #   test_mistakes(NAME, NUMBER...)	plants mistakes in that series (tests/vm/Planted.pm),
 #			all or these: each must be found
 #   test_driver(NAME)	boots a kernel as Debian has it (tests/vm/kernels), where
@@ -36,7 +37,7 @@ use Guest qw(boot_to_pid_1 build_modules choose_machine fetch_kernel fetch_sourc
 use House;
 use Planted qw(mistakes);
 
-our @EXPORT = qw(test_debug test_driver test_mistakes test_own test_series);
+our @EXPORT = qw(test_debug test_driver test_ltp test_mistakes test_own test_series);
 our @EXPORT_OK = qw(series_boots series_kernels @series_machine);
 
 # Seconds of a boot in which much goes and comes, one after another; of one for all of
@@ -46,6 +47,7 @@ use constant MISTAKE_LIMIT => 600;
 use constant OWN_LIMIT => 5400;
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
+my $ltp_tests = (grep { -d } "$top/ktask/tests/ltp", "$top/tests/ltp")[0];
 my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 
@@ -86,6 +88,8 @@ my %shapes = (
 		     '-m', 5120, '-device', 'intel-iommu', '-device', 'edu',
 		     nodes(['0', '1'], [1024, 4096], [10, 20], [20, 10])],
 	own => ["the kernel's own tests", 'series.own=1', '-smp', 2, '-m', 3072],
+	# Those that wrap around process ids and the like take minutes.
+	ltp => ['memory tests of LTP', 'series.own=1 series.limit=60', '-smp', 2, '-m', 3072],
 	# CPUs and memory that go and come: some may go, and each client has helpers.
 	days => ['bad days', 'series.days=1 movablecore=384M', '-smp', 4, '-m', 1536],
 	days_vfio => ['bad days of VFIO', "$vfio_words series.days=1 movablecore=384M",
@@ -338,10 +342,25 @@ sub build_own_tests
 	return $own;
 }
 
+# Both kernels run the programs of OWN/list, of which COMMANDS put more into the guest.
+sub compare_programs
+{
+	my ($at, $dir, $own, $shape, $commands) = @_;
+
+	build_guest($dir, <<END . ($commands // ''));
+mkdir $dir/initrd/own
+cp $own/list $dir/initrd/own
+cd $own && cp --parents \$(cut -d ' ' -f 1 list | sort -u) $dir/initrd/own
+END
+	my $plain = facts_of($at, $dir, 'plain', '', $shape);
+	my $patched = facts_of($at, $dir, 'ktask', $with_helpers, $shape);
+
+	compare_facts($shapes{$shape}[0], $plain, $patched);
+}
+
 sub test_own
 {
 	my ($name) = @_;
-	my $dir = "$build/guests/own-$name";
 
 	skip_all('make check-kernel runs it') unless $ENV{KTASK_TEST_ALL_SHAPES};
 	my $at = series_kernels($name);
@@ -350,15 +369,48 @@ sub test_own
 	limit_guests(OWN_LIMIT);
 	my $own = build_own_tests($name);
 
-	build_guest($dir, <<END);
-mkdir $dir/initrd/own
-cp $own/list $dir/initrd/own
-cd $own && cp --parents \$(cut -d ' ' -f 1 list | sort -u) $dir/initrd/own
-END
-	my $plain = facts_of($at, $dir, 'plain', '', 'own');
-	my $patched = facts_of($at, $dir, 'ktask', $with_helpers, 'own');
+	compare_programs($at, "$build/guests/own-$name", $own, 'own');
+	finish();
+}
 
-	compare_facts($shapes{own}[0], $plain, $patched);
+# OUT/list, and below OUT the programs, without what only debuggers read.
+sub collect_ltp
+{
+	my ($out) = @_;
+	my ($unbuilt, $ltp) = capture("$ltp_tests/build $ENV{LTP_SOURCE} $build/ltp");
+
+	chomp $ltp;
+	skip_all((split /\n/, $ltp)[-1]) if $unbuilt;
+	my ($status, $said) = capture(<<END);
+set -e
+rm -rf $out && mkdir -p $out/ltp
+for program in \$($ltp_tests/programs $ltp); do
+	strip -o $out/ltp/\${program##*/} \$program
+	echo ltp/\${program##*/}
+done >$out/list
+ldd $out/ltp/* | sed -n 's|.* \\(/[^ ]*\\) (.*|\\1|p; s|^[[:space:]]*\\(/[^: ]*\\) (.*|\\1|p' |
+	sort -u >$out/libraries
+END
+	die "programs of LTP: $said" if $status;
+}
+
+# They need libraries, which lie where they lie here.
+sub test_ltp
+{
+	my ($name) = @_;
+	my $own = "$build/guests/ltp-programs";
+
+	skip_all('make check-kernel runs it') unless $ENV{KTASK_TEST_ALL_SHAPES};
+	skip_all('no source of LTP: LTP_SOURCE=DIRECTORY') unless $ENV{LTP_SOURCE};
+	my $at = series_kernels($name);
+
+	choose_machine(1);
+	limit_guests(OWN_LIMIT);
+	collect_ltp($own);
+	my $dir = "$build/guests/ltp-$name";
+
+	compare_programs($at, $dir, $own, 'ltp',
+			 "cp -L --parents \$(cat libraries) $dir/initrd\n");
 	finish();
 }
 
