@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/deps.h"
@@ -174,25 +176,38 @@ static int64_t user_of(const char *name)
 	return (int64_t)uid;
 }
 
+/* Not by readdir(3), which allocates: an allocator may be the caller of a job, and hold its
+ * lock, or a handler's that has interrupted one. */
 bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
 		       void *arg)
 {
+	union {
+		struct dirent64 first;
+		char bytes[1024];
+	} entries;
 	unsigned names = 0, registries = 0;
-	DIR *dir = opendir(REGISTRY_DIR);
-	struct dirent *entry;
+	int fd = open(REGISTRY_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct dirent64 *entry;
 	bool all = true;
+	long len;
 
-	while (dir && all && (entry = readdir(dir))) {
-		int64_t uid = user_of(entry->d_name);
+	while (fd >= 0 && all &&
+	       (len = syscall(SYS_getdents64, fd, &entries, sizeof(entries))) >
+		       0) {
+		for (long at = 0; all && at < len; at += entry->d_reclen) {
+			int64_t uid;
 
-		registries += uid >= 0;
-		all = names++ < REGISTRY_NAMES_MOST &&
-		      registries <= REGISTRIES_MOST;
-		if (all && uid >= 0)
-			use(entry->d_name, (uid_t)uid, arg);
+			entry = (const void *)(entries.bytes + at);
+			uid = user_of(entry->d_name);
+			registries += uid >= 0;
+			all = names++ < REGISTRY_NAMES_MOST &&
+			      registries <= REGISTRIES_MOST;
+			if (all && uid >= 0)
+				use(entry->d_name, (uid_t)uid, arg);
+		}
 	}
-	if (dir)
-		closedir(dir);
+	if (fd >= 0)
+		close(fd);
 	return all;
 }
 
@@ -201,13 +216,21 @@ static bool read_all(int fd, void *to, size_t size, off_t from)
 	return pread(fd, to, size, from) == (ssize_t)size;
 }
 
+void registry_unread(struct registry_head *head)
+{
+	if (head)
+		munmap(head, sizeof(*head));
+}
+
 /* Only the entries that were ever used. */
 static struct registry_head *read_used(int fd)
 {
 	const size_t fixed = offsetof(struct registry_head, entries);
-	struct registry_head *head = malloc(sizeof(*head));
+	struct registry_head *head =
+		mmap(NULL, sizeof(*head), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!head)
+	if (head == MAP_FAILED)
 		return NULL;
 	if (read_all(fd, head, fixed, 0) && head->magic == REGISTRY_MAGIC) {
 		head->nr_entries = KT_MIN(head->nr_entries, REGISTRY_ENTRIES);
@@ -216,7 +239,7 @@ static struct registry_head *read_used(int fd)
 			     (off_t)fixed))
 			return head;
 	}
-	free(head);
+	registry_unread(head);
 	return NULL;
 }
 

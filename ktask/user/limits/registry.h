@@ -81,9 +81,12 @@ bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
 /*
  * registry_read - a copy of the head of registry @name of @uid
  *
- * Return: memory to be freed by the caller; NULL if the registry is not valid.
+ * Return: memory for registry_unread(); NULL if the registry is not valid.
  */
 struct registry_head *registry_read(const char *name, uid_t uid);
+
+/* registry_unread - give up what registry_read() returned; NULL: nothing */
+void registry_unread(struct registry_head *head);
 
 /* registry_entry_silent - was an entry last written more than @bound_ns ago? */
 bool registry_entry_silent(uint64_t seen_ns, uint64_t now_ns,

@@ -58,7 +58,7 @@ static void list_registry(const char *name, uid_t uid, void *arg)
 		struct_size_write_at(listing->jobs, listing->found - 1, &info,
 				     sizeof(info));
 	}
-	free(head);
+	registry_unread(head);
 }
 
 static int check_sizes(const struct ktask_job_info *jobs, unsigned nr,

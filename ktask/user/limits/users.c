@@ -42,7 +42,7 @@ static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 
 	if (head)
 		wanted = registry_wanted(head, now_ns);
-	free(head);
+	registry_unread(head);
 	return wanted;
 }
 
