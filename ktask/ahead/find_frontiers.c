@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Finds new frontiers: at both ends of a mapping, right behind windows that the program
- * has not come through, and in all of what no frontier knows yet.  Behaves badly: at most 32 frontiers of a mapping are seen.
+ * Finds new frontiers: at both ends of a mapping, and in all of what no frontier knows
+ * yet.  Behaves badly: at most 32 frontiers of a mapping are seen.
  */
 #include "ahead/frontier_territory.h"
 #include "ahead/present_runs.h"
@@ -134,39 +134,4 @@ int touch_tracker_probe(struct touch_tracker *tracker)
 	int found = probe_end(tracker, false);
 
 	return found ? found : probe_end(tracker, true);
-}
-
-/* Return: whether there is a new run right behind a window. */
-static int scan_behind_one(struct touch_tracker *tracker,
-			   const struct touch_frontier *frontier)
-{
-	size_t start = frontier->made;
-	size_t end = frontier_limit(tracker, frontier);
-	size_t scattered = tracker->present;
-	int found;
-
-	if (end > start + PRESENT_READ_PAGES)
-		end = start + PRESENT_READ_PAGES;
-	if (start >= end)
-		return 0;
-	found = frontier->down ? scan_gap(tracker, tracker->nr_pages - end,
-					  tracker->nr_pages - start)
-			       : scan_gap(tracker, start, end);
-	tracker->present = scattered;
-	return found;
-}
-
-int touch_tracker_scan_behind(struct touch_tracker *tracker)
-{
-	for (unsigned i = 0; i < tracker->nr; i++) {
-		unsigned turn = (tracker->behind_turn + i) % tracker->nr;
-		const struct touch_frontier *frontier =
-			&tracker->frontiers[turn];
-
-		if (frontier->made <= frontier->at)
-			continue;
-		tracker->behind_turn = turn + 1;
-		return scan_behind_one(tracker, frontier);
-	}
-	return 0;
 }

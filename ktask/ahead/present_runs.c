@@ -2,11 +2,18 @@
 /* See present_runs.h. */
 #include "ahead/present_runs.h"
 
+static int read_pages(struct touch_tracker *tracker, bool down, size_t at,
+		      size_t nr, unsigned char *present)
+{
+	size_t first = down ? tracker->nr_pages - at - nr : at;
+
+	return tracker->read_present(tracker->arg, first, nr, present);
+}
+
 long present_run(struct touch_tracker *tracker, bool down, size_t at, size_t nr)
 {
 	unsigned char present[PRESENT_READ_PAGES];
-	size_t first = down ? tracker->nr_pages - at - nr : at;
-	int error = tracker->read_present(tracker->arg, first, nr, present);
+	int error = read_pages(tracker, down, at, nr, present);
 	size_t run = 0;
 
 	if (error)
@@ -35,4 +42,23 @@ long present_until(struct touch_tracker *tracker, bool down, size_t at,
 						     : 2 * most;
 	}
 	return (long)at;
+}
+
+long count_absent(struct touch_tracker *tracker, bool down, size_t from,
+		  size_t to)
+{
+	unsigned char present[PRESENT_READ_PAGES];
+	long absent = 0;
+
+	for (size_t at = from; at < to; at += PRESENT_READ_PAGES) {
+		size_t nr = to - at < PRESENT_READ_PAGES ? to - at
+							 : PRESENT_READ_PAGES;
+		int error = read_pages(tracker, down, at, nr, present);
+
+		if (error)
+			return error;
+		for (size_t i = 0; i < nr; i++)
+			absent += !(present[i] & 1);
+	}
+	return absent;
 }

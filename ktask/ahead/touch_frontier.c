@@ -15,6 +15,10 @@
 #define BEHIND_BLOCKS 2
 /* The program has left a frontier when it touched so many times its window elsewhere. */
 #define LEFT_TIMES ((size_t)2 * AHEAD_FRONTIERS)
+/* Pages that the program has touched behind a window with a hole: 1 MiB.  And the part of
+ * what was left to it that may be absent. */
+#define BEHIND_PAGES ((size_t)256)
+#define HOLES_PART 8
 /* An edge that was found anywhere moves when it has come so far. */
 #define MOVED_PAGES ((size_t)64)
 
@@ -102,6 +106,76 @@ static int pass_window(struct touch_tracker *tracker,
 			: has_come(tracker, frontier, frontier->made);
 }
 
+/* Of the pages left to the program, @left of them, how many are absent; or an error. */
+static long count_holes(struct touch_tracker *tracker,
+			const struct touch_frontier *frontier, size_t *left)
+{
+	bool down = frontier->down;
+	long nr, absent;
+
+	*left = frontier->start - frontier->lead + AHEAD_BLOCK_PAGES;
+	if (frontier->huge)
+		return count_absent(tracker, down, frontier->lead,
+				    frontier->made);
+	absent = count_absent(tracker, down, frontier->lead, frontier->start);
+	*left -= AHEAD_BLOCK_PAGES;
+	for (size_t block = frontier->start; block < frontier->made;
+	     block += AHEAD_BLOCK_PAGES) {
+		bool marked = block == frontier->mark;
+		size_t pages = marked ? AHEAD_STRIP_PAGES : 1;
+
+		nr = absent < 0 ? absent
+				: count_absent(tracker, down, block,
+					       block + pages);
+		absent = nr < 0 ? nr : absent + nr;
+		*left += pages;
+	}
+	return absent;
+}
+
+/* Return: whether the program has gone on right behind the window, or an error. */
+static int is_behind(struct touch_tracker *tracker,
+		     const struct touch_frontier *frontier)
+{
+	size_t limit = frontier_limit(tracker, frontier);
+	long run;
+
+	if (frontier->made + BEHIND_PAGES > limit)
+		return 0;
+	/* Mostly it has not, which one page tells. */
+	run = present_run(tracker, frontier->down, frontier->made, 1);
+	if (run > 0)
+		run = present_run(tracker, frontier->down, frontier->made,
+				  BEHIND_PAGES);
+	return run < 0 ? (int)run : run == (long)BEHIND_PAGES;
+}
+
+/*
+ * A JVM leaves the end of a thread's buffer out and goes on: it would never come to the
+ * mark.  What was left to the program shows how much it leaves out.
+ *
+ * Return: 1 if the program has passed the window in this way, 0, or an error.
+ */
+static int pass_with_holes(struct touch_tracker *tracker,
+			   struct touch_frontier *frontier)
+{
+	int behind = is_behind(tracker, frontier);
+	size_t made = frontier->made - frontier->start, left;
+	long absent;
+
+	if (behind <= 0)
+		return behind;
+	absent = count_holes(tracker, frontier, &left);
+	if (absent < 0)
+		return (int)absent;
+	if ((size_t)absent > left / HOLES_PART)
+		return 0;
+	tracker->skipped += (made * (size_t)absent + left - 1) / left;
+	advance_to(tracker, frontier, frontier->made);
+	frontier->mark = AHEAD_NOWHERE;
+	return 1;
+}
+
 /* Return: 1 if it has moved, 0, or an error. */
 static int follow_one(struct touch_tracker *tracker,
 		      struct touch_frontier *frontier)
@@ -112,12 +186,16 @@ static int follow_one(struct touch_tracker *tracker,
 	if (frontier->mark != AHEAD_NOWHERE) {
 		int reached = reach_mark(tracker, frontier);
 
+		if (!reached)
+			reached = pass_with_holes(tracker, frontier);
 		if (reached <= 0)
 			return reached;
 	}
 	if (frontier->made > frontier->at) {
 		int passed = pass_window(tracker, frontier);
 
+		if (!passed)
+			passed = pass_with_holes(tracker, frontier);
 		if (passed <= 0)
 			return passed < 0 ? passed : frontier->at > before;
 		from = frontier->made;
@@ -237,7 +315,7 @@ size_t touch_tracker_untouched(const struct touch_tracker *tracker)
 
 size_t touch_tracker_pending(const struct touch_tracker *tracker)
 {
-	size_t pending = 0;
+	size_t pending = tracker->skipped;
 
 	for (unsigned i = 0; i < tracker->nr; i++)
 		pending += frontier_end(&tracker->frontiers[i]) -

@@ -11,9 +11,15 @@
  * is left absent as the mark.  The program has reached the mark when it has touched all
  * of the strip, and all that was left to it on the way: the first page of each block,
  * or a block in a window of huge pages, its hole.  So a program that touches every
- * second page, or jumps into a window, never reaches the mark.  Once it is reached, the
- * next window is twice as large; or as small as the first, if nothing moved for long or the program
- * went on elsewhere before.  Random touches make no runs.
+ * second page, or jumps into a window, never reaches the mark.
+ *
+ * A program that has gone on behind the window, and left few of these pages out, has
+ * passed it, too.  Then as large a part of the window counts as wasted as it left out of
+ * these.
+ *
+ * Once the mark is reached, the next window is twice as large; or as small as the first,
+ * if nothing moved for long or the program went on elsewhere before.  Random touches make
+ * no runs.
  *
  * Positions of a frontier count in its direction; those of a downward one count from the
  * end of the mapping.  So the code knows one direction only.
@@ -64,6 +70,7 @@ struct touch_tracker {
 	size_t unit; /* pages that one touch makes */
 	size_t first; /* see struct ahead_budget */
 	size_t touched;
+	size_t skipped; /* pages of windows that the program seems to have left out */
 	size_t present; /* pages in runs too short for a frontier, last scan */
 	/* Huge pages are had on advice, and so holes have small ones; and the program makes
 	 * them itself.  Elsewhere one touch fills a hole. */
@@ -73,7 +80,6 @@ struct touch_tracker {
 	 * block. */
 	bool first_marks;
 	unsigned turn; /* who is asked first for the next window */
-	unsigned behind_turn; /* whose window is scanned behind first */
 	unsigned nr;
 	struct touch_frontier frontiers[AHEAD_FRONTIERS];
 };
@@ -121,17 +127,6 @@ int touch_tracker_probe(struct touch_tracker *tracker);
  * Return: whether there are, or a negative error.
  */
 int touch_tracker_scan(struct touch_tracker *tracker);
-
-/**
- * touch_tracker_scan_behind - find a new frontier behind a window that the program has
- * not come through
- *
- * A program may leave a few pages out and go on: then it never reaches the mark.  Only
- * the first 16 MiB behind one window are read.
- *
- * Return: whether there is one, or a negative error.
- */
-int touch_tracker_scan_behind(struct touch_tracker *tracker);
 
 /* A frontier that moves has come to the mark of its last window, or had none. */
 bool touch_tracker_wants(const struct touch_tracker *tracker);

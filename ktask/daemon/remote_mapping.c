@@ -235,8 +235,6 @@ static void poll_mapping(struct remote_mapping *mapping, uint64_t now_ns)
 	tracker->unit = mapping->large_pages ? AHEAD_BLOCK_PAGES : 1;
 	moved = touch_tracker_follow(tracker);
 	found = moved < 0 ? moved : touch_tracker_probe(tracker);
-	if (!moved && !found)
-		found = touch_tracker_scan_behind(tracker);
 	moved |= found;
 	if (found >= 0)
 		found = scan_if_due(mapping, now_ns);

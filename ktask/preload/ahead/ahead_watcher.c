@@ -164,8 +164,6 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	int moved = touch_tracker_follow(&mapping->tracker);
 	int found = moved < 0 ? moved : touch_tracker_probe(&mapping->tracker);
 
-	if (!moved && !found)
-		found = touch_tracker_scan_behind(&mapping->tracker);
 	moved |= found;
 	if (found >= 0)
 		found = touch_steps_follow(&mapping->steps);
