@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "facts.h"
+#include "own_results.h"
 
 #define DIR "/own"
 #define OUTPUT "/own/output"
@@ -28,80 +29,7 @@
 #define TRIES 3
 #define LIMIT_SECONDS 600
 #define NOT_ENDED (-1)
-/* What programs end with that this machine does not let work: kselftest's, LTP's. */
-#define SKIPPED 4
-#define SKIPPED_LTP 32
 #define TEXT_MAX (1 << 20)
-#define SAID_MAX 10000
-
-/*
- * What one run said: of its lines "ok 1 - it works", or "x.c:9: TPASS: it works", and its
- * exit status.
- */
-struct run {
-	int status;
-	unsigned well, badly, skipped;
-};
-
-/* ---- what it said ---- */
-
-static bool begins_with(const char *text, const char *word)
-{
-	return !strncmp(text, word, strlen(word));
-}
-
-static void count_line_of_ltp(const char *line, struct run *run)
-{
-	if (strstr(line, "TFAIL") || strstr(line, "TBROK"))
-		run->badly++;
-	else if (strstr(line, "TCONF"))
-		run->skipped++;
-	else if (strstr(line, "TPASS"))
-		run->well++;
-}
-
-static void count_line(const char *line, struct run *run)
-{
-	/* Harnesses that lie in each other put "# " before a line. */
-	while (begins_with(line, "# "))
-		line += 2;
-	if (begins_with(line, "not ok "))
-		run->badly++;
-	else if (begins_with(line, "ok ") && strcasestr(line, "# SKIP"))
-		run->skipped++;
-	else if (begins_with(line, "ok "))
-		run->well++;
-	else
-		count_line_of_ltp(line, run);
-}
-
-static bool is_among(const char *line, char *const lines[], unsigned nr)
-{
-	while (nr--)
-		if (!strcmp(line, lines[nr]))
-			return true;
-	return false;
-}
-
-/*
- * Each line once: a child that ends by exit() writes again what its parent had not written
- * yet, and how many children of cgroup/test_kmem come to that differs.
- */
-static void count_lines(struct run *run)
-{
-	static char text[TEXT_MAX], *said[SAID_MAX];
-	char *save = NULL;
-	unsigned nr = 0;
-
-	read_text(OUTPUT, text, sizeof(text));
-	for (char *line = strtok_r(text, "\n", &save); line && nr < SAID_MAX;
-	     line = strtok_r(NULL, "\n", &save)) {
-		if (is_among(line, said, nr))
-			continue;
-		said[nr++] = line;
-		count_line(line, run);
-	}
-}
 
 /* So that people see why. */
 static void note_output(const char *title)
@@ -162,6 +90,7 @@ static int await_end(pid_t pid)
 
 static struct run run_once(char *const words[])
 {
+	static char text[TEXT_MAX];
 	struct run run = { 0 };
 	pid_t pid;
 
@@ -170,7 +99,8 @@ static struct run run_once(char *const words[])
 	if (pid == 0)
 		become_program(words);
 	run.status = await_end(pid);
-	count_lines(&run);
+	read_text(OUTPUT, text, sizeof(text));
+	count_results(text, &run);
 	return run;
 }
 
@@ -184,17 +114,17 @@ static bool is_better(const struct run *run, const struct run *than)
 }
 
 /* What did not end would cost its whole time again. */
-static bool is_worth_a_try(const struct run *best)
+static bool is_worth_a_try(const char *program, const struct run *best)
 {
 	return (best->status || best->badly) && best->status != NOT_ENDED &&
-	       best->status != SKIPPED && best->status != SKIPPED_LTP;
+	       !is_skip_status(program, best->status);
 }
 
 static void run_test(const char *title, char *const words[])
 {
 	struct run best = run_once(words);
 
-	for (int i = 1; i < TRIES && is_worth_a_try(&best); i++) {
+	for (int i = 1; i < TRIES && is_worth_a_try(words[0], &best); i++) {
 		struct run run = run_once(words);
 
 		if (is_better(&run, &best))
