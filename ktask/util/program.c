@@ -263,7 +263,7 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 	return head->len >= 0;
 }
 
-/* What a kernel of 64 bits can run besides. */
+/* What a kernel of 64 bits can run besides; EM_NONE: nobody told us. */
 #if defined(__x86_64__)
 #define OTHER_MACHINE EM_386
 #elif defined(__aarch64__)
@@ -274,13 +274,19 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
+/* Where that is not known any will do: two reports are better than none. */
+static bool is_known_machine(unsigned machine)
+{
+	return machine == __ehdr_start.e_machine || machine == OTHER_MACHINE ||
+	       OTHER_MACHINE == EM_NONE;
+}
+
 static bool is_known_elf(const struct head *head)
 {
 	return head->len >= (ssize_t)sizeof(head->elf) &&
 	       !memcmp(head->elf.e_ident, ELFMAG, SELFMAG) &&
 	       (head->elf.e_type == ET_EXEC || head->elf.e_type == ET_DYN) &&
-	       (head->elf.e_machine == __ehdr_start.e_machine ||
-		head->elf.e_machine == OTHER_MACHINE);
+	       is_known_machine(head->elf.e_machine);
 }
 
 /* A path behind a descriptor that exec closes: the kernel starts no interpreter, which

@@ -30,7 +30,8 @@ bool program_exists(const char *name);
  *
  * Return: false where there is no such file, none that may be executed, none on that
  * file system, none of a format that the kernel or an entry of binfmt_misc knows, or no
- * interpreter that could open it.  A file that may not be read is taken for a program.
+ * interpreter that could open it.  A file that may not be read is taken for a program;
+ * so is ELF of any machine, but on x86-64 and arm64.
  */
 bool program_may_start_at(int dir, const char *path, int flags);
 
