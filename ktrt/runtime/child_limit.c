@@ -103,6 +103,8 @@ static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 	uint32_t left = rt.options.max_children / 2;
 	int32_t nr;
 
+	/* It waits for many, and for none of them if nothing moves. */
+	at_poke(&w->left, NULL);
 	while ((nr = task_outstanding(parent)) > (int32_t)left) {
 		struct ktrt_task *task = sched_take_below(w, parent);
 

@@ -80,14 +80,18 @@ static inline bool visitor_may_run(const struct ktrt_task *task)
 }
 
 /* The task, which may be NULL, unless the thread is an attached one that leaves it to
- * workers. */
+ * workers.  Otherwise the one left before may be gone, and its record another task's. */
 static inline struct ktrt_task *visit_accept(struct worker *w,
 					     struct ktrt_task *task)
 {
-	if (likely(!w->outer) || !task || visitor_may_run(task))
+	if (likely(!w->outer))
 		return task;
-	visit_leave(w, task);
-	return NULL;
+	if (task && !visitor_may_run(task)) {
+		visit_leave(w, task);
+		return NULL;
+	}
+	at_poke(&w->left, NULL);
+	return task;
 }
 
 /* A call that is timed. */

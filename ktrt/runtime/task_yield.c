@@ -55,8 +55,6 @@ static bool do_one_here(struct worker *w, bool insists)
 
 	if (!task && insists)
 		task = search_open(w);
-	if (!task)
-		at_poke(&w->left, NULL);
 	task = visit_accept(w, task);
 	if (!task)
 		return false;
