@@ -279,7 +279,7 @@ size_t shim_available_bytes(void);
  * shim_ahead_block: an allocator has returned this block; also of small ones, where
  *	shim_ahead_least_block says so
  * shim_ahead_mapping: there is a new private mapping of memory
- * shim_ahead_know: there is a new mapping, of whatever
+ * shim_ahead_know: there is a new mapping that is not to be watched
  * shim_ahead_moment: the calling thread holds no lock of an allocator
  * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
  *	watched until now

@@ -144,16 +144,18 @@ void shim_ahead_block(void *block, size_t len, const void *from)
 		      (uintptr_t)block, NULL);
 }
 
-void shim_ahead_mapping(void *base, size_t len, const void *from)
-{
-	if (len >= shim_ahead_min_bytes && !shim_busy())
-		watch_quietly((uintptr_t)base, (uintptr_t)base + len, 0, from);
-}
-
 void shim_ahead_know(const void *base, size_t len)
 {
 	if (len >= shim_ahead_min_bytes)
 		grown_areas_know(base, len);
+}
+
+void shim_ahead_mapping(void *base, size_t len, const void *from)
+{
+	/* First: the watcher that this may start would find it, too. */
+	shim_ahead_know(base, len);
+	if (len >= shim_ahead_min_bytes && !shim_busy())
+		watch_quietly((uintptr_t)base, (uintptr_t)base + len, 0, from);
 }
 
 void shim_ahead_moment(void)

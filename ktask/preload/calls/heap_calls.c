@@ -38,10 +38,8 @@ static void stop_above(const char *end, const char *before)
 /* It has ended at @before until now. */
 static void watch_above(char *before, const char *end, const void *from)
 {
-	if (end <= before)
-		return;
-	shim_ahead_know(before, (size_t)(end - before));
-	shim_ahead_mapping(before, (size_t)(end - before), from);
+	if (end > before)
+		shim_ahead_mapping(before, (size_t)(end - before), from);
 }
 
 KTASK_API void *sbrk(intptr_t increment)

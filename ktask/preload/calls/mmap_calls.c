@@ -243,11 +243,13 @@ static void *map_watched(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (base == MAP_FAILED || len < shim_min_bytes)
 		return base;
-	shim_ahead_know(base, len);
-	if (is_private_memory(prot, flags, from) && len >= shim_ahead_min_bytes)
+	if (is_private_memory(prot, flags, from) &&
+	    len >= shim_ahead_min_bytes) {
 		shim_ahead_mapping(base, len, from);
-	else
+	} else {
+		shim_ahead_know(base, len);
 		note_unasked(len, prot, flags);
+	}
 	return base;
 }
 

@@ -401,8 +401,6 @@ static void __attribute__((constructor)) shim_init(void)
 	owner_pid = current_pid();
 	if (report_target)
 		shim_record_init(secure_getenv(RUN_RECORDS_VARIABLE));
-	/* First: the watcher that this starts would find it, too. */
-	shim_ahead_know((void *)static_memory.start, static_memory.len);
 	shim_ahead_mapping((void *)static_memory.start, static_memory.len,
 			   NULL);
 }
