@@ -44,8 +44,8 @@ long present_until(struct touch_tracker *tracker, bool down, size_t at,
 	return (long)at;
 }
 
-long count_absent(struct touch_tracker *tracker, bool down, size_t from,
-		  size_t to)
+long absent_between(struct touch_tracker *tracker, bool down, size_t from,
+		    size_t to)
 {
 	unsigned char present[PRESENT_READ_PAGES];
 	long absent = 0;
@@ -57,8 +57,7 @@ long count_absent(struct touch_tracker *tracker, bool down, size_t from,
 
 		if (error)
 			return error;
-		for (size_t i = 0; i < nr; i++)
-			absent += !(present[i] & 1);
+		absent += (long)touch_count_absent(present, nr);
 	}
 	return absent;
 }

@@ -18,8 +18,8 @@ long present_run(struct touch_tracker *tracker, bool down, size_t at,
 		 size_t nr);
 
 /* Return: how many positions in [@from, @to) are absent; or an error. */
-long count_absent(struct touch_tracker *tracker, bool down, size_t from,
-		  size_t to);
+long absent_between(struct touch_tracker *tracker, bool down, size_t from,
+		    size_t to);
 
 /* Return: the first absent position from @at on, at most @limit; or an error. */
 long present_until(struct touch_tracker *tracker, bool down, size_t at,

@@ -106,29 +106,31 @@ static int pass_window(struct touch_tracker *tracker,
 			: has_come(tracker, frontier, frontier->made);
 }
 
+/* The program's pages of one block of small ones. */
+static size_t left_of_block(const struct touch_frontier *frontier, size_t block)
+{
+	return block == frontier->mark ? AHEAD_STRIP_PAGES : 1;
+}
+
 /* Of the pages left to the program, @left of them, how many are absent; or an error. */
 static long count_holes(struct touch_tracker *tracker,
 			const struct touch_frontier *frontier, size_t *left)
 {
-	bool down = frontier->down;
-	long nr, absent;
+	/* Of huge pages all must be there, of which the hole was the program's. */
+	size_t whole = frontier->huge ? frontier->made : frontier->start;
+	long absent =
+		absent_between(tracker, frontier->down, frontier->lead, whole);
 
-	*left = frontier->start - frontier->lead + AHEAD_BLOCK_PAGES;
-	if (frontier->huge)
-		return count_absent(tracker, down, frontier->lead,
-				    frontier->made);
-	absent = count_absent(tracker, down, frontier->lead, frontier->start);
-	*left -= AHEAD_BLOCK_PAGES;
-	for (size_t block = frontier->start; block < frontier->made;
+	*left = frontier->start - frontier->lead +
+		(frontier->huge ? AHEAD_BLOCK_PAGES : 0);
+	for (size_t block = whole; absent >= 0 && block < frontier->made;
 	     block += AHEAD_BLOCK_PAGES) {
-		bool marked = block == frontier->mark;
-		size_t pages = marked ? AHEAD_STRIP_PAGES : 1;
+		size_t nr = left_of_block(frontier, block);
+		long holes = absent_between(tracker, frontier->down, block,
+					    block + nr);
 
-		nr = absent < 0 ? absent
-				: count_absent(tracker, down, block,
-					       block + pages);
-		absent = nr < 0 ? nr : absent + nr;
-		*left += pages;
+		*left += nr;
+		absent = holes < 0 ? holes : absent + holes;
 	}
 	return absent;
 }

@@ -158,6 +158,16 @@ size_t touch_tracker_untouched(const struct touch_tracker *tracker);
 /* Everything that can be is touched: there is nothing left to watch. */
 bool touch_tracker_done(const struct touch_tracker *tracker);
 
+/* Of what an ahead_present_func has filled in: how many are absent. */
+static inline size_t touch_count_absent(const unsigned char *present, size_t nr)
+{
+	size_t absent = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		absent += !(present[i] & 1);
+	return absent;
+}
+
 /* The number of the page at @at, and where blocks begin: (at + phase) is a multiple. */
 static inline size_t touch_page(size_t nr_pages, bool down, size_t at)
 {

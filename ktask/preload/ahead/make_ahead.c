@@ -64,15 +64,6 @@ static bool is_present(const struct large_mapping *mapping, size_t at)
 	return find_present(mapping, at, at + 1, &present) && present & 1;
 }
 
-static size_t count_absent(const unsigned char *present, size_t nr)
-{
-	size_t absent = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		absent += !(present[i] & 1);
-	return absent;
-}
-
 /* Return: 1 if the program has come to its beginning before, 0 or -errno. */
 static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
 {
@@ -87,7 +78,7 @@ static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
 	else if (present[mapping->window.down ? nr - 1 : 0] & 1)
 		error = 1;
 	else
-		absent = count_absent(present, nr);
+		absent = touch_count_absent(present, nr);
 	if (absent && real_madvise(range_address(mapping, from, to),
 				   nr * AHEAD_PAGE_BYTES, MADV_POPULATE_WRITE))
 		error = -errno;
