@@ -15,7 +15,7 @@ static int do_nothing(void *arg)
 	return 0;
 }
 
-static int commute(void *arg)
+static int count_commuted(void *arg)
 {
 	more(commuted);
 	return 0;
@@ -68,10 +68,11 @@ static int have_maker_wait(void *arg)
 						 KTRT_COMMUTATIVE } };
 
 	ktest_check(!spawn_one(do_nothing, &early, KTRT_OUT));
-	ktest_check(!spawn_using(commute, needs_turn, 3, 0));
+	ktest_check(!spawn_using(count_commuted, needs_turn, 3, 0));
 	ktest_check(!spawn_one(do_nothing, &late, KTRT_OUT));
 	ktest_check(!spawn_one(wait_for_weak, &weak, KTRT_WEAK_IN));
-	ktest_check(!spawn_using(commute, undeferred, 3, KTRT_UNDEFERRED));
+	ktest_check(
+		!spawn_using(count_commuted, undeferred, 3, KTRT_UNDEFERRED));
 	return ktrt_wait();
 }
 
@@ -82,10 +83,10 @@ static int have_maker_take_turns(void *arg)
 					       { &weak, 0, KTRT_OUT } };
 	const struct ktrt_dep dep = { &turn, 0, KTRT_COMMUTATIVE };
 
-	ktest_check(!spawn_using(commute, needs_turn, 2, 0));
-	ktest_check(!spawn_using(commute, needs_turn, 2, 0));
+	ktest_check(!spawn_using(count_commuted, needs_turn, 2, 0));
+	ktest_check(!spawn_using(count_commuted, needs_turn, 2, 0));
 	ktest_check(!spawn_one(wait_for_weak, &weak, KTRT_WEAK_IN));
-	ktest_check(!spawn_using(commute, &dep, 1, KTRT_UNDEFERRED));
+	ktest_check(!spawn_using(count_commuted, &dep, 1, KTRT_UNDEFERRED));
 	return ktrt_wait();
 }
 

@@ -117,7 +117,7 @@ static void wait_somehow(void)
 }
 
 /* Brief, but for the one time. */
-static int help(void *arg)
+static int call_briefly(void *arg)
 {
 	return arg ? (*(const ktrt_func *)arg)(NULL) : 0;
 }
@@ -154,7 +154,7 @@ static void spawn_holder(struct ktrt_group *group)
 	attr.deps = &dep;
 	attr.nr_deps = 1;
 	attr.group = group;
-	ktest_check(!ktrt_spawn_attr(help, (void *)&hold, &attr));
+	ktest_check(!ktrt_spawn_attr(call_briefly, (void *)&hold, &attr));
 }
 
 static void wait_for_group_of_holder(void)
@@ -267,13 +267,13 @@ static void stay_on_a_core(void)
 
 static void let_help_be_known(void)
 {
-	for (int i = 0; i < 10000 && !func_is_brief(help); i++) {
+	for (int i = 0; i < 10000 && !func_is_brief(call_briefly); i++) {
 		for (int j = 0; j < 20; j++)
-			ktest_check(!ktrt_spawn(help, NULL));
+			ktest_check(!ktrt_spawn(call_briefly, NULL));
 		(void)holds_soon(!sched_work_visible());
 		ktest_check(!ktrt_wait());
 	}
-	ktest_check(func_is_brief(help));
+	ktest_check(func_is_brief(call_briefly));
 }
 
 static void spawn_using(ktrt_func func, void *arg, unsigned mode,
@@ -288,7 +288,7 @@ static void spawn_using(ktrt_func func, void *arg, unsigned mode,
 	ktest_check(!ktrt_spawn_attr(func, arg, &attr));
 }
 
-static void start(unsigned flags)
+static void start_runtime(unsigned flags)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -305,7 +305,7 @@ static void start(unsigned flags)
 	ktest_check(ktrt_graph_add(graph, do_left, NULL, NULL) == 0);
 }
 
-static void stop(void)
+static void stop_runtime(void)
 {
 	ktrt_graph_free(graph);
 	ktrt_group_free(lefts);
@@ -316,16 +316,16 @@ static void stop(void)
 /* The only worker waits for what comes after the attached thread's task. */
 static int have_both_wait(void *arg)
 {
-	start((unsigned)(uintptr_t)arg);
+	start_runtime((unsigned)(uintptr_t)arg);
 	ktest_check(!ktrt_spawn(wait_for_awaited, NULL));
 	ktest_check(holds_soon(get(begun)));
 	for (int i = 0; i < OTHERS; i++)
 		ktest_check(!ktrt_spawn_copy(own, &other, sizeof(other)));
-	spawn_using(help, (void *)&once, KTRT_OUT, NULL);
+	spawn_using(call_briefly, (void *)&once, KTRT_OUT, NULL);
 	spawn_using(do_nothing, NULL, KTRT_IN, awaited);
 	ktest_check(!ktrt_wait());
 	ktest_check(get(helped) && get(others_done) == OTHERS);
-	stop();
+	stop_runtime();
 	return 0;
 }
 
@@ -349,17 +349,17 @@ static int have_it_wait_again(void *arg)
 {
 	pthread_t thread;
 
-	start((unsigned)(uintptr_t)arg);
+	start_runtime((unsigned)(uintptr_t)arg);
 	ktest_check(!pthread_create(&thread, NULL, release_event, NULL));
 	ktest_check(!ktrt_spawn(do_left_and_wait, NULL));
 	ktest_check(holds_soon(get(begun)));
-	spawn_using(help, (void *)&twice, KTRT_OUT, NULL);
+	spawn_using(call_briefly, (void *)&twice, KTRT_OUT, NULL);
 	spawn_using(do_nothing, NULL, KTRT_IN, awaited);
 	ktest_check(!ktrt_wait());
 	ktest_check(get(helped) && get(others_done) == OTHERS);
 	ktest_check(get(recycled));
 	ktest_check(!pthread_join(thread, NULL));
-	stop();
+	stop_runtime();
 	return 0;
 }
 
