@@ -61,7 +61,7 @@ enum shim_call {
 	SHIM_EXIT,
 	SHIM_REGISTER,
 	SHIM_DEFAULT_CALLS,
-	/* what has to be asked for */
+	/* the following must be requested */
 	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
 	SHIM_AHEAD,
 	SHIM_NR_CALLS
@@ -89,7 +89,7 @@ enum shim_left {
 	SHIM_NR_LEFT
 };
 
-/* Why a large call is left alone that is taken elsewhere; in words in report.c. */
+/* Why a large call is left to the kernel though its kind is taken; report.c has words. */
 enum shim_why {
 	WHY_OPS,
 	WHY_EARLY,
@@ -123,10 +123,10 @@ int real_madvise(void *addr, size_t len, int advice);
 int real_mlock(const void *addr, size_t len);
 int real_mlock2(const void *addr, size_t len, unsigned flags);
 int real_mlockall(int flags);
-/* As libc's, a cancellation point. */
+/* A cancellation point, as libc's function is. */
 int real_fallocate(int fd, int mode, int64_t offset, int64_t len);
 int real_posix_fallocate(int fd, int64_t offset, int64_t len);
-/* Below a second; no cancellation point, other than the C library's. */
+/* Less than a second; unlike libc's function, not a cancellation point. */
 void real_sleep(long ns);
 int real_munlock(const void *addr, size_t len);
 void *real_shmat(int id, const void *addr, int flags);
@@ -134,23 +134,23 @@ int real_shmdt(const void *addr);
 ssize_t real_process_madvise(int pidfd, const struct iovec *ranges, size_t nr,
 			     int advice, unsigned flags);
 void real_exit_group(int status);
-/* The kernel has the advice: an empty range does nothing. */
+/* Does the kernel know the advice?  Calls it on an empty range. */
 bool real_knows_advice(int advice);
 
 /* settings.c: copies that the program cannot change */
 void shim_settings_copy(void);
 const char *shim_program_name(void);
 
-/* The least that is taken; the one check that small calls pay for. */
+/* The smallest size that is taken; small calls pay only for this check. */
 extern size_t shim_min_bytes;
-/* counts.c: the largest of those below it */
+/* counts.c: the largest call below that size */
 extern _Atomic size_t shim_largest_small;
 
 static inline bool shim_is_large(size_t len)
 {
 	if (len >= shim_min_bytes)
 		return true;
-	/* Two threads at once may lose the larger one: it is only told. */
+	/* If two threads store at once the smaller may win: only a report needs it. */
 	if (len >
 	    atomic_load_explicit(&shim_largest_small, memory_order_relaxed))
 		atomic_store_explicit(&shim_largest_small, len,
@@ -159,35 +159,34 @@ static inline bool shim_is_large(size_t len)
 }
 
 /*
- * shim_config.c: may a call of this kind and size be ours, here and now?  To be
- * asked before anything else is: it makes no system call that a filter could
- * kill for.
+ * shim_config.c: may the shim take a call of this kind and size now?  Call this before
+ * anything else: it makes no system call for which a filter could kill.
  * @from: where the call comes from
  */
 bool shim_wants(enum shim_call call, size_t len, const void *from);
-/* To be asked last: with --dry-run it says so, and the answer is no. */
+/* Call this last: with --dry-run it reports the call and returns false. */
 bool shim_takes(enum shim_call call, size_t len);
 /*
- * The same of a range that is unmapped or discarded.  Programs give back address space
- * of which they touched little, so what is told of is what is present in it.
+ * The same for a range that is unmapped or discarded.  Programs give back address space
+ * of which they touched little, so only present bytes are reported.
  */
 bool shim_wants_release(enum shim_call call, const void *addr, size_t len,
 			const void *from);
 bool shim_takes_release(enum shim_call call, const void *addr, size_t len);
-/* With --dry-run. */
+/* Is this --dry-run? */
 bool shim_is_dry(void);
-/* Somebody named this kind of call, and not all. */
+/* Does the option --ops name this kind of call, rather than all? */
 bool shim_named(enum shim_call call);
 const char *shim_report_target(void);
 /* Is that address in an allocator other than the C library's, or in the C library or the
  * loader? */
 bool shim_is_allocator(const void *from);
 bool shim_is_system(const void *from);
-/* The process that the library belongs to, and the library is ready. */
+/* Is the library ready, and is this the process that it belongs to? */
 bool shim_is_ours(void);
-/* Its number; 0: not ready. */
+/* The id of that process; 0: not ready. */
 pid_t shim_owner(void);
-/* Somebody handles faults of this process: nothing is taken any more. */
+/* Somebody handles faults of this process: from now on nothing is taken. */
 void shim_memory_watched(void);
 bool shim_memory_is_watched(void);
 
@@ -205,9 +204,9 @@ bool shim_memory_is_watched(void);
 			shim_leave(what, len); \
 	} while (0)
 void shim_leave(enum shim_left what, size_t len);
-/* Count a large call that is left alone here; makes no system call. */
+/* Count a large call that is not taken; makes no system call. */
 void shim_decline(enum shim_why why, size_t len);
-/* Somebody wants to know what is left. */
+/* Will there be a report? */
 bool shim_tells(void);
 /*
  * register_calls.c: memory is about to be registered by ioctl(), by io_uring_register(),
@@ -223,8 +222,8 @@ void shim_register_range(const void *addr, size_t len, bool writes,
 void shim_policy_call(long number, const long *args);
 
 /*
- * run_operation.c: true when all is done; otherwise the plain call is still to be made,
- * and decides.  All leave errno alone.
+ * run_operation.c.  Return: true if all is done; otherwise make the plain call, which
+ * decides.  These functions preserve errno.
  */
 bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags);
 bool shim_discard(void *addr, size_t len, unsigned flags);
@@ -237,13 +236,13 @@ bool shim_busy(void);
 void shim_set_busy(bool value);
 /* Is any thread inside one of these? */
 bool shim_working(void);
-/* In a child of fork(): of the threads inside one only this one is there. */
+/* In a child of fork(), which has only the calling thread. */
 void shim_forget_working(void);
-/* Ends the helpers, unless inside one of these. */
+/* End the helpers, unless this thread is inside one of these. */
 void shim_trim(void);
-/* Most threads that the library allows a job now; allocates. */
+/* The most threads that the library allows a job now; allocates. */
 unsigned shim_limit(void);
-/* The same without what depends on who runs at this moment. */
+/* The same, but without limits that depend on what else runs at this moment. */
 unsigned shim_lasting_limit(void);
 
 /* Memory that --prefault makes. */
@@ -254,13 +253,13 @@ enum shim_made_kind {
 };
 
 /*
- * prefault.c, which does nothing unless it is wanted.
+ * prefault.c, which does nothing without --prefault.
  *
- * @pool: of huge pages that are reserved, and so is room for them
+ * @pool: the pages come from the reserved pool of huge pages, which has enough of them
  * shim_prefault_stop: [addr, addr + len) is about to be changed
- * @again: only in a way after which it may go on
- * shim_prefault_stop_segment: the one that is attached at @addr is about to go
- * shim_prefault_pending: the page at @addr may still be made
+ * @again: the change is only advice, so the job begins again
+ * shim_prefault_stop_segment: the segment at @addr is about to be detached
+ * shim_prefault_pending: may the page at @addr still be made?
  */
 void shim_prefault(void *base, size_t len, bool pool, enum shim_made_kind kind,
 		   const void *from);
@@ -271,27 +270,26 @@ void shim_prefault_stop_segment(const void *addr);
 bool shim_prefault_pending(const void *addr);
 void shim_prefault_end(void);
 void shim_prefault_forked(void);
-/* Bytes of memory that may still be used; 0 where that is not known. */
+/* Bytes of memory that are available; 0 if that is not known. */
 size_t shim_available_bytes(void);
 /*
- * ahead/, which does nothing unless it is wanted.
+ * ahead/, which does nothing if it is turned off.
  *
- * shim_ahead_block: an allocator has returned this block; also of small ones, where
- *	shim_ahead_least_block says so
+ * shim_ahead_block: an allocator has returned a block of at least shim_ahead_least_block
  * shim_ahead_mapping: there is a new private mapping of memory
- * shim_ahead_know: there is a new mapping that is not to be watched
+ * shim_ahead_know: there is a new mapping, which shall not be watched
  * shim_ahead_moment: the calling thread holds no lock of an allocator
- * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
- *	watched until now
- * @join: into a mapping that mremap() takes, without advice of ours
- * shim_ahead_replaces: a call is about to map at an address of the kernel's choice, where
- *	memory may have been unmapped unseen; if true, call shim_ahead_replaced() with the
- *	result
- * shim_ahead_rejoin: mremap() says of [addr, addr + len) that it is several mappings, as
- *	it may be by our advice; false: not by that
+ * shim_ahead_stop: [addr, addr + len) is about to be changed.  Return: was a part of it
+ *	watched until now?
+ * @join: make it a single mapping, which mremap() needs, by taking back the shim's advice
+ * shim_ahead_replaces: a call is about to map at an address that the kernel chooses.
+ *	Memory that was there may have been unmapped without the shim.  If true, call
+ *	shim_ahead_replaced() with the result
+ * shim_ahead_rejoin: mremap() refused [addr, addr + len), perhaps because the shim's
+ *	advice made it several mappings.  Return: true if it is worth another try
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
- * shim_ahead_end: end the thread, and what it began
+ * shim_ahead_end: end the watcher and its jobs
  */
 void shim_ahead_block(void *block, size_t len, const void *from);
 void shim_ahead_mapping(void *base, size_t len, const void *from);
@@ -306,15 +304,14 @@ void shim_ahead_advised(const void *addr, size_t len, bool huge);
 void shim_ahead_end(void);
 void shim_ahead_forked(void);
 bool shim_ahead_running(void);
-/* The least that is watched; SIZE_MAX: nothing is. */
+/* The smallest mapping that is watched; SIZE_MAX: nothing is. */
 extern size_t shim_ahead_min_bytes;
-/* The least block that is told of; 0: the next one, because memory waits to be watched. */
+/* The smallest block that is reported; 0: any, because noted memory waits to be watched. */
 extern _Atomic size_t shim_ahead_least_block;
-/* No huge pages are advised. */
+/* Advise no huge pages. */
 extern bool shim_ahead_small;
-/* How many mappings are watched, or were and the watcher has still to see that they are
- * so no more; and between which addresses blocks of allocators
- * among them lie. */
+/* The number of entries in use, some of which the watcher has yet to free; and the
+ * addresses between which all watched blocks of allocators lie. */
 extern atomic_uint shim_ahead_watched;
 extern _Atomic uintptr_t shim_ahead_lowest, shim_ahead_highest;
 
@@ -323,17 +320,17 @@ static inline bool shim_ahead_watches(void)
 	return atomic_load_explicit(&shim_ahead_watched, memory_order_relaxed);
 }
 
-/* ahead/allocation_calls.c: where malloc() is that ours calls */
+/* ahead/allocation_calls.c: the malloc() that the shim's own calls */
 void *shim_allocator(void);
 
 /*
  * prefaulted_pages.c
  *
- * shim_made_add: it is about to be made.  Return: false where no more may be known
+ * shim_made_add: a range is about to be made.  Return: false if the table is full
  * shim_made_drop: [addr, addr + len) is about to be changed
- * shim_made_untouched: bytes that were made and hold nothing
- * shim_made_undo: give back pages that were made and hold nothing, or unmap them
- *	where they are wanted in the file (@minor)
+ * shim_made_untouched: bytes that were made and contain only zeros
+ * shim_made_undo: give back made pages that contain only zeros; if @minor, only unmap
+ *	pages that are shared, so that they stay in their file
  */
 bool shim_made_add(void *base, size_t len, enum shim_made_kind kind);
 void shim_made_drop(const void *addr, size_t len);
@@ -341,20 +338,19 @@ void shim_made_drop_segment(const void *addr);
 void shim_made_forked(void);
 size_t shim_made_untouched(void);
 void shim_made_undo(uintptr_t start, uintptr_t end, bool minor);
-/* shim_config.c: it is wanted; the program shall wait for it. */
+/* shim_config.c: --prefault; --prefault=wait */
 extern bool shim_prefaults, shim_prefault_waits;
 
-/* count_present.c: bytes of a range that are present, if anybody wants to know;
- * otherwise @len */
+/* count_present.c: present bytes of a range if there will be a report, else @len */
 size_t shim_present_bytes(const void *addr, size_t len);
 
-/* mlock_calls.c: no limit on locked memory counts for this process.  Where one does it
- * would count the stacks of the helpers as well. */
+/* mlock_calls.c: is this process free of limits on locked memory?  A limit would also
+ * count the stacks of helpers. */
 bool shim_may_lock_all(void);
 
 /*
- * hold_signals.c: hold back the signals for which the program has a handler, as the
- * plain call does by not returning before its end.
+ * hold_signals.c: hold back the signals for which the program has a handler.  During the
+ * plain call they are held back as well, because it is not interrupted.
  */
 struct shim_quiet {
 	uint64_t mask[16]; /* a sigset_t */
@@ -363,19 +359,19 @@ bool shim_has_handler(int sig);
 void shim_quiet_begin(struct shim_quiet *quiet);
 void shim_quiet_end(const struct shim_quiet *quiet);
 
-/* seccomp_filter.c: no filter forbids what the library does */
+/* seccomp_filter.c: does no filter forbid what the library does? */
 bool shim_filter_allows(void);
 void shim_filter_init(bool inherited_ok);
 /*
- * A filter is about to be set.  Return: true when the shim steps aside because
- * of it; shim_filter_refused() when the kernel then did not take it.
+ * A filter is about to be set.  Return: true if the shim does nothing from now on because
+ * of it.  If the kernel then refuses the filter, call shim_filter_refused().
  */
 bool shim_filter_seen(bool strict, const void *program);
 void shim_filter_refused(void);
-/* A child of vfork() by this thread has set one, and may be what asks. */
+/* Has a child of vfork() by this thread set a filter?  The caller may be that child. */
 bool shim_filter_in_child(void);
 
-/* Of an address that may be wrong.  Return: 0, or -errno as the kernel's. */
+/* Copy from an address that may be invalid.  Return: 0, or the kernel's -errno. */
 int shim_copy_in(void *to, const void *from, size_t len);
 
 /* seccomp_bpf.c: what @program (a struct sock_fprog) returns for one system call */
@@ -385,7 +381,7 @@ uint32_t shim_bpf_run(const void *program, const struct seccomp_data *data);
 /*
  * exit.c: the program's last handlers have run, or there are none.  May end the
  * process with @status, or return to let the caller do that.
- * @in_order: by exit(), which has stdio to close, and not by _exit()
+ * @in_order: called by exit(), which also flushes stdio; false: by _exit()
  */
 void shim_at_end(int status, bool in_order);
 /* The process is about to wait for the end of helpers that are in chunks. */
@@ -401,10 +397,10 @@ struct shim_last {
 		others_percent; /* what others did, of what the caller did */
 };
 /*
- * Give back the private memory of the process, @nr_threads at once.  Nothing
- * that lies in large mappings can be used afterwards, stack of the caller and
- * static data of this library excepted.  False: nothing was done.
- * @lend_nice: helpers may be lowered, for they can be raised again, to this nice value;
+ * Give back the private memory of the process, by @nr_threads threads.  Afterwards
+ * nothing in large mappings may be used, except the caller's stack and static data of
+ * this library.  Return: false if nothing was done.
+ * @lend_nice: helpers may be lowered, because they can be raised to this nice value;
  *	NULL: they may not
  */
 bool shim_last_discard(unsigned nr_threads, const int *lend_nice,
@@ -421,11 +417,11 @@ void shim_record_taken(size_t bytes);
 void shim_record_left(size_t bytes);
 /* The process has reported. */
 void shim_record_told(void);
-/* What it reported counts no more. */
+/* The process lives on, and will report again. */
 void shim_record_again(void);
-/* It cannot be written.  Return: the watcher does it, or tells @error. */
+/* The report cannot be written.  Return: true if the watcher writes it, or @error. */
 bool shim_record_untold(int error);
-/* posix_spawn(): before, and after it with the child's number, 0 for none. */
+/* Before posix_spawn(), and after it with the child's id, 0 for none. */
 struct run_record *shim_record_spawn(void);
 void shim_record_spawned(struct run_record *record, pid_t child);
 /* Around fork(): before, and after it in the parent and in the child. */
@@ -434,9 +430,9 @@ void shim_record_parent(void);
 void shim_record_child(void);
 /* The thread's last fork() made no child. */
 void shim_record_fork_failed(void);
-/* unshare() or setns() was called: children are numbered otherwise. */
+/* unshare() or setns() was called: children have ids of another namespace. */
 void shim_record_leave_namespace(void);
-/* The process, or a child of vfork(), becomes @name; @told: it has its line. */
+/* The process, or a child of vfork(), executes @name; @told: its line is written. */
 struct run_record *shim_record_exec(const char *name, char *const envp[],
 				    bool told);
 void shim_record_exec_failed(struct run_record *record);
@@ -474,7 +470,7 @@ bool shim_counted(void);
 void shim_say_would(enum shim_call call, size_t len);
 void shim_say_left(enum shim_left what, size_t len);
 void shim_report_init(bool dry);
-/* From now on only what comes later is counted, and reported. */
+/* Forget what was counted so far; later calls are counted and reported anew. */
 void shim_report_again(void);
 /* The process lives on, but cannot report later, for the reason @then. */
 void shim_report_now(const char *then);
@@ -482,14 +478,14 @@ void shim_report_now(const char *then);
  * @why.  Changes nothing that a child of vfork() shares with its parent. */
 void shim_report_obstacle(const char *name, pid_t pid, const char *why);
 
-/* exec.c: why nothing can be taken over in @program (a path, or a name to be
- * looked for in PATH); NULL: something can, or nobody wants to know */
+/* exec.c: why the shim can take over nothing in @program (a path, or a name to be
+ * looked up in PATH); NULL: it can, or there will be no report */
 const char *shim_exec_obstacle(const char *program, char *const envp[]);
-/* Find out for the report whether a job may have helpers at all: allocates. */
+/* Find out for the report whether a job may have helpers at all; allocates. */
 void shim_report_limit(void);
-/* All that was counted; once.  @more: shim_report_last() may follow. */
+/* Report all that was counted, once.  @more: shim_report_last() may follow. */
 void shim_report(bool more);
-/* The line on the end of the process, which may use no allocated memory. */
+/* Report the end of the process; uses no allocated memory. */
 void shim_report_last(void);
 
 #endif /* PRELOAD_SHIM_H */

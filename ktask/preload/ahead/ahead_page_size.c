@@ -2,19 +2,20 @@
 /*
  * Page sizes: what a touch makes, and when huge pages are advised.
  *
- * If the machine makes huge pages on advice only, the watcher advises them for a
- * window just before it is made.  It never advises them for present pages, nor for the
- * rest of the mapping: a program that went on at random would get 2 MiB for each touch.
- * So it would if the hole of the window were advised, by which it shows that it
- * fills memory.  The hole is advised when it is full and the next window is: to the
- * kernel all of it is one mapping then, of which a process may have 65,530.
- * The program's own advice wins, whether it comes before or later.
+ * If the machine makes huge pages on advice only, the watcher advises them for a window
+ * just before it is made.  It never advises them for present pages, nor for the rest of
+ * the mapping: a program that continued at random would get 2 MiB for each touch.  For
+ * the same reason it does not advise the hole of the window, by which the program shows
+ * that it fills memory.  The hole is advised together with the next window, once it is
+ * full.  Then all of it is one mapping to the kernel, which allows a process 65,530.
+ * The program's own advice has precedence, whether it comes earlier or later.
  *
- * Huge pages do not pay where most take longer to make than 512 small ones
- * (ahead/page_cost.h).  So the first windows have small pages.
+ * Huge pages do not pay if most of them take longer to make than 512 small ones
+ * (ahead/page_cost.h).  To compare the two, the first windows have small pages.
  *
- * Where no helper gets a CPU the program makes the huge pages itself.  Then what it
- * takes for them is compared with what it took for small ones, its own work included.
+ * If no helper gets a CPU the program makes the huge pages itself.  Then the program's CPU
+ * time for huge pages is compared with its CPU time for small ones, both including its own
+ * work.
  *
  * To the kernel the advised range is a mapping of its own.  large_mappings.c joins it
  * with the rest before mremap(), and where the program discards a part.
@@ -38,8 +39,8 @@
 #define ADVICE_NS 1000000
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
 
-/* By whom pages were made: two things that cannot be compared.  Only the watcher uses
- * them. */
+/* Pages made by helpers, and pages made by the program, whose cost includes its own work.
+ * Only the watcher uses these. */
 static struct page_costs helpers_costs, programs_costs;
 
 static bool is_huge_slow(void)

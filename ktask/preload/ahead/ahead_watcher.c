@@ -3,12 +3,12 @@
  * The watcher: a thread that polls where large mappings are touched, decides how far
  * ahead they are made, and has helpers do it.  It makes no page itself.
  *
- * A process gets a watcher with its first large mapping.  It gets none where a watcher
- * could not help or would count against a limit: on one CPU, where policy allows no
- * helper, with a limit on the address space, on data or on processes, with a memory
- * policy, before Linux 5.14 (watcher_conditions.c).  The watcher ends at once if the
- * kernel does not overcommit memory.  It sleeps on a futex while there is
- * nothing to watch.  While nothing moves it polls ever more rarely, at last every 50 ms.
+ * A process gets a watcher with its first large mapping.  It gets none if a watcher
+ * could not help: on one CPU, if policy allows no helper, with a memory policy, before
+ * Linux 5.14.  Nor does it get one that would count against a limit on the address space,
+ * on data or on processes (watcher_conditions.c).  The watcher ends at once if the kernel
+ * does not overcommit memory.  It sleeps on a futex while there is nothing to watch.
+ * While nothing moves it polls less and less often, down to every 50 ms.
  *
  * It has the priority of the process, like idle helpers.  At the lowest priority it
  * would delay the end of the process on a busy machine.  It works at most for some
@@ -79,9 +79,9 @@ static uint64_t now_ns(void)
 #define PAGEMAP_FILE ((uint64_t)1 << 61)
 
 /*
- * mincore() also calls a page present that was only read.  That is the kernel's page of
- * zeros, which the program replaces when it writes.  A page that a child of fork()
- * shares is replaced in the same way.
+ * A page that was only read is present to mincore().  It is the kernel's page of zeros,
+ * which is replaced when the program writes.  A page that is shared with a child of fork()
+ * is replaced in the same way.
  */
 static void drop_pages_not_own(const struct large_mapping *mapping,
 			       size_t first, size_t nr, unsigned char *present)
@@ -100,7 +100,7 @@ static void drop_pages_not_own(const struct large_mapping *mapping,
 			present[i] &= (unsigned char)~1;
 }
 
-/* The few pages left to the program must be written: no second window for readers. */
+/* Pages of a mark must have been written: a program that only reads gets no next window. */
 static int read_present_pages(void *arg, size_t first, size_t nr,
 			      unsigned char *present)
 {
@@ -171,11 +171,11 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	if (found >= 0)
 		found = scan_if_due(mapping, now);
 	if (found < 0) {
-		/* The program has changed it in a way that nobody saw. */
+		/* The program changed the mapping without the shim. */
 		large_mapping_give_up(mapping);
 		return;
 	}
-	/* No helper got a CPU in time: there may be one for the next. */
+	/* Cancel the job if the program has passed the window before helpers made it. */
 	if (working && ahead_made(mapping, !atomic_load(&mapping->nr_blocks) ||
 						   is_window_passed(mapping))) {
 		ahead_note_result(mapping);
@@ -190,7 +190,7 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 		touch_tracker_rest(&mapping->tracker);
 }
 
-/* What the report tells of it. */
+/* Count it for the report. */
 static void account_mapping(struct large_mapping *mapping)
 {
 	const struct touch_tracker *tracker = &mapping->tracker;
@@ -226,7 +226,7 @@ static void keep_pages(const struct large_mapping *mapping, bool down,
 		      (made - at) * AHEAD_PAGE_BYTES, MADE_PRIVATE);
 }
 
-/* The program handles faults itself, of which it shall have those that it had. */
+/* The program handles faults itself, and must get those that it would have had. */
 static void keep_for_undo(const struct large_mapping *mapping)
 {
 	const struct touch_tracker *tracker = &mapping->tracker;
@@ -244,7 +244,7 @@ static void keep_for_undo(const struct large_mapping *mapping)
 			   frontier->made);
 		kept = true;
 	}
-	/* Changes of mappings are to be told from then on. */
+	/* From now on the shim must be told of changes, to update its table. */
 	atomic_fetch_add(&shim_ahead_watched, kept);
 }
 
@@ -361,8 +361,8 @@ static bool counts_stacks(void)
 }
 
 /*
- * Where all CPUs are busy, a thread that wakes waits for the next tick: up to 4 ms, in
- * which a program touches more than a window.  Since Linux 6.12 a thread that asks for
+ * If all CPUs are busy, a thread that wakes waits for the next tick, up to 4 ms.  In that
+ * time a program touches more than a window.  Since Linux 6.12 a thread that asks for
  * short slices does not wait; older kernels ignore the request.
  */
 static void ask_for_short_slices(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See grown_areas.h.  Mappings are told apart by their addresses: new is what lies in no
- * mapping that was there when they were last read, that the shim has made since then or
- * that is watched.
+ * See grown_areas.h.  Mappings are told apart by their addresses.  An address is new if it
+ * was in no mapping when they were last read, is in none that the shim has made since
+ * then, and in none that is watched.
  *
  * Locking: there is no lock.
- *	A: atomic; of any thread.  What two threads write at once may be neither's: then a
- *	   mapping is found twice, or not at all
+ *	A: atomic; of any thread.  If two threads write at once, parts of both may remain:
+ *	   then a mapping is found twice, or not at all
  *	F: of the thread that has set is_finding
  *	W: the watcher's
  */
@@ -27,13 +27,13 @@
 #define NR_KNOWN 128
 #define NR_NOTED 8
 #define NR_AREAS 128
-/* Samples of a new mapping.  Where all are present it grew as it was touched: nothing
- * lies ahead of the program. */
+/* Samples of a new mapping.  If all are present it grew as it was touched, and nothing is
+ * ahead of the program. */
 #define NR_SAMPLES 16
 
-/* Between two polls of the size of the address space, and a multiple of what reading all
- * mappings takes.  After so many at the longest distance there are no more until the
- * watcher is told of something. */
+/* The time between two polls of the size of the address space: at least AREAS_TIMES the
+ * time of reading all mappings.  After POLLS_IN_VAIN polls at AREAS_MOST_NS polling stops
+ * until the watcher is told of something. */
 #define AREAS_LEAST_NS 20000000
 #define AREAS_MOST_NS 1000000000
 #define AREAS_TIMES 50
@@ -148,7 +148,7 @@ static int collect_area(const struct mapping *mapping, void *arg)
 	return finder->full;
 }
 
-/* Number @i of what is not new; false: there are no more. */
+/* Get the @i-th area that is not new; false: there are no more. */
 static bool get_decided(size_t i, struct area *area)
 {
 	unsigned long known = atomic_load(&nr_known) - known_before;
@@ -172,15 +172,15 @@ static bool get_decided(size_t i, struct area *area)
 	mapping = &large_mappings[i];
 	state = atomic_load(&mapping->state);
 	*area = (struct area){ 0, 0 };
-	/* What was found, and given up at once, is to be found again. */
+	/* An area that was found and given up at once must be found again. */
 	if (state == MAPPING_WATCHED ||
 	    (state == MAPPING_STOPPED && !mapping->found))
 		*area = (struct area){ mapping->start, mapping->end };
 	return true;
 }
 
-/* Return: the first address from @at on that is new, or @end; *next: where what is not
- * new begins again. */
+/* Return: the first new address from @at on, or @end.  @next: set to where the new area
+ * ends. */
 static uintptr_t skip_decided(uintptr_t at, uintptr_t end, uintptr_t *next)
 {
 	struct area area;
@@ -256,10 +256,10 @@ static void find_areas(struct finder *finder,
 	if (mapping_each(0, UINTPTR_MAX, 0, collect_area, finder) &&
 	    !finder->full)
 		return;
-	/* What was forgotten since then might be taken for new. */
+	/* If the ring of known areas was overwritten, a known one could seem new. */
 	if (replaced && !finder->full && known - known_before <= NR_KNOWN)
 		tell_new(finder, found);
-	/* Something else may have come there meanwhile. */
+	/* Another mapping may have replaced them meanwhile. */
 	if (!replaced || large_mappings_replaced() != replaced) {
 		for (size_t i = 0; i < finder->nr_told; i++)
 			large_mappings_give_up_found(finder->told[i].start,
@@ -281,7 +281,7 @@ void grown_areas_find(void (*found)(uintptr_t start, uintptr_t end))
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
 
 	if (atomic_flag_test_and_set(&is_finding)) {
-		/* Who finds now may give all of it up again. */
+		/* The thread that is finding them may give up all that it finds. */
 		atomic_store(&is_unsure, true);
 		return;
 	}

@@ -32,12 +32,13 @@ static void cover_block(uintptr_t block)
 		;
 }
 
-/* Calls in progress that may map over memory that was unmapped unseen; A.  If a child of
- * vfork() is killed in one, it stays counted, and nothing is made of what was found. */
+/* Calls in progress that may map where memory was unmapped without the shim; A.  If a
+ * child of vfork() is killed in such a call, it stays counted, and no page of found
+ * mappings is made any more. */
 static atomic_uint nr_replacing;
-/* How many such calls have begun, and 1; A. */
+/* 1 and the number of such calls that have begun; A. */
 static atomic_ulong nr_replaced = 1;
-/* Mappings in use that were found, of which nobody tells when they are unmapped; A. */
+/* Found mappings in use.  The shim may not be told when they are unmapped; A. */
 static atomic_uint nr_found;
 
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
@@ -74,7 +75,7 @@ void large_mapping_leave(struct large_mapping *mapping)
 	page_makers_leave();
 }
 
-/* Who waits for makers finds each of them to raise. */
+/* Join first: a thread that waits for makers must find each of them to raise it. */
 bool large_mapping_enter(struct large_mapping *mapping)
 {
 	page_makers_join();
@@ -121,9 +122,9 @@ static void wait_for_makers(struct large_mapping *mapping)
 }
 
 /*
- * To the kernel, parts of a mapping with different advice are several mappings, and
- * mremap() accepts only one.  Advice against huge pages joins them again.  It changes
- * nothing else: this is used only where huge pages come on advice.
+ * Parts of a mapping with different advice are several mappings to the kernel, and
+ * mremap() accepts only one.  Advice against huge pages joins them again.  That changes
+ * nothing else, because it is used only if huge pages come on advice.
  */
 static void join_parts(struct large_mapping *mapping)
 {
@@ -144,9 +145,9 @@ void large_mapping_note_advice(struct large_mapping *mapping)
 }
 
 /*
- * What is left of a mapping of which the program has unmapped or replaced a part stays in
- * parts, and no longer has an entry.  No advice takes back another one, so that joined
- * parts and what the program maps beside them are parts again.
+ * If the program has unmapped or replaced a part of a mapping, the rest has no entry any
+ * more and may still be several mappings.  No advice restores the state without advice,
+ * so joined parts do not merge with what the program maps beside them.
  */
 bool shim_ahead_rejoin(void *addr, size_t len)
 {
@@ -156,7 +157,7 @@ bool shim_ahead_rejoin(void *addr, size_t len)
 	       !real_madvise(addr, len, MADV_NOHUGEPAGE);
 }
 
-/* Whoever comes second, or after the watcher has given up, waits as well.  Return:
+/* Also waits if another thread, or the watcher, has stopped the mapping before.  Return:
  * whether it was watched until now. */
 static bool stop_one(struct large_mapping *mapping, bool join)
 {
@@ -209,9 +210,10 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 }
 
 /*
- * A thread that makes pages first counts itself and then reads nr_replacing; who replaces
- * counts first and then waits for it.  So until shim_ahead_replaced() no page is made of
- * what the C library, or a system call without it, may have unmapped.
+ * A thread that makes pages first counts itself and then reads nr_replacing.  The caller
+ * first increments nr_replacing and then waits for that count.  So until
+ * shim_ahead_replaced() no page of a found mapping is made: it may have been unmapped by
+ * the C library itself or by a system call without it.
  */
 bool shim_ahead_replaces(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The large private mappings of the process that are watched: a table that any
- * thread writes, and whose entries the watcher owns.
+ * The table of large private mappings that are watched.  Any thread adds and stops
+ * entries; the watcher serves and frees them.
  *
  *	FREE --claim--> CLAIMED --range set--> WATCHED --stop--> STOPPED --> FREE
  *
@@ -13,7 +13,7 @@
  *
  *	A: atomic; of any thread
  *	C: set by whoever claimed the entry, before it is WATCHED; constant until FREE
- *	W: the watcher's; an atomic one is read, or taken away, by others
+ *	W: the watcher's; a field that is atomic may be read or reset by other threads
  *	J: written by the watcher while no job works on the mapping; read by helpers
  */
 #ifndef PRELOAD_LARGE_MAPPINGS_H
@@ -38,7 +38,7 @@ enum mapping_state {
 	MAPPING_STOPPED
 };
 
-/* What the program has said of the size of pages. */
+/* The program's own advice on huge pages. */
 enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
 
 struct large_mapping {
@@ -55,7 +55,7 @@ struct large_mapping {
 	atomic_ulong made_pages; /* A */
 
 	/* W */
-	bool seen; /* also who claims the entry: no */
+	bool seen; /* also written by the thread that claims the entry: false */
 	struct touch_tracker tracker;
 	struct touch_steps steps;
 	struct poll_schedule schedule;
@@ -86,7 +86,7 @@ extern struct large_mapping large_mappings[AHEAD_MAPPINGS];
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 					uintptr_t block, bool found);
 
-/* Some of it is watched, or was until a moment ago. */
+/* Is any of it watched, or was until a moment ago? */
 bool large_mappings_overlap(uintptr_t start, uintptr_t end);
 
 /* Whether pages may be made, until large_mapping_leave(). */
@@ -95,8 +95,9 @@ void large_mapping_leave(struct large_mapping *mapping);
 
 /* By the watcher: huge pages are about to be advised for a part of it. */
 void large_mapping_note_advice(struct large_mapping *mapping);
-/* By the watcher: no page is made any more; no job works on it any more. */
+/* Let helpers begin no further piece of the mapping; waits for none. */
 void large_mapping_give_up(struct large_mapping *mapping);
+/* By the watcher, once no job works on the mapping. */
 void large_mapping_free(struct large_mapping *mapping);
 
 /* Pages that the program touched in order, of all watched mappings: the watcher's. */
@@ -106,20 +107,22 @@ size_t large_mappings_touched(void);
 size_t large_mappings_untouched(void);
 
 /*
- * large_mappings_replaced - how many calls may have mapped memory over what was unmapped
+ * large_mappings_replaced - a number that changes when a call may replace a mapping
  *
- * Return: 0 while one is in progress.  Read it before the list of mappings, and again
- * once those that were found there are added: they still are what was read if it has not
- * changed and is not 0.
+ * Call this before reading the list of mappings, and again after adding those that were
+ * found in it.  If both calls return the same number and that is not 0, the found
+ * mappings have not been replaced.
+ *
+ * Return: 0 while such a call is in progress.
  */
 unsigned long large_mappings_replaced(void);
 
-/* Those found mappings that overlap. */
+/* Give up found mappings that overlap the range. */
 void large_mappings_give_up_found(uintptr_t start, uintptr_t end);
 
 /* In the child of a fork, which has no watcher. */
 void large_mappings_forget(void);
-/* Nor has it the threads that were in a call. */
+/* The child does not have the threads that were in a call either. */
 void large_mappings_forget_calls(void);
 
 #endif /* PRELOAD_LARGE_MAPPINGS_H */

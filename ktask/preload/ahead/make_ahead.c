@@ -204,8 +204,8 @@ static bool has_nodes(void)
 	return nr > 1;
 }
 
-/* Of the page behind which the window begins; -1: there is one node, or nobody
- * knows. */
+/* Return: the node of the page before the window; -1: there is one node, or it is not
+ * known. */
 static int find_node(const struct large_mapping *mapping)
 {
 	static int several = -1; /* the watcher's */
@@ -214,7 +214,7 @@ static int find_node(const struct large_mapping *mapping)
 
 	if (several < 0)
 		several = has_nodes();
-	/* Asked of a page that is absent, it would make that. */
+	/* For an absent page the call would make the page. */
 	if (!several || !at || !is_present(mapping, at - 1) ||
 	    syscall(SYS_get_mempolicy, &node, NULL, 0ul,
 		    range_address(mapping, at - 1, at),
@@ -224,9 +224,9 @@ static int find_node(const struct large_mapping *mapping)
 }
 
 /*
- * Is there memory for all of what is watched, which the program may still touch, and
- * a reserve?  Reading how much memory is available takes 0.1 ms.  So it is read again
- * only when the program may have used up since then what exceeded the need.
+ * Is there memory for all watched pages that the program may still touch, and a reserve?
+ * Reading how much is available takes 0.1 ms.  So it is read again only when the program
+ * may have touched the surplus since then.
  */
 bool ahead_has_memory(struct large_mapping *mapping)
 {

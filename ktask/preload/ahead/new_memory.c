@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The rest of the shim tells of new memory: whether it is watched from now on, and why not.
- * The first that is starts the watcher.
+ * Decides whether new memory, of which the rest of the shim reports, is watched, and if not
+ * why.  The first mapping that is watched starts the watcher.
  *
- * Whoever tells may be an allocator with its lock held: see grown_areas.h.
+ * The call may come from an allocator that holds its lock: see grown_areas.h.
  *
- * Locking: there is no lock.  shim_ahead_least_block any thread may write; the rest is
+ * Locking: there is no lock.  Any thread may write shim_ahead_least_block; the rest is
  * written when the shim is loaded.
  */
 #include <errno.h>
@@ -20,9 +20,9 @@ _Atomic size_t shim_ahead_least_block = SIZE_MAX;
 bool shim_ahead_small;
 
 /*
- * Why nothing is to be watched; SHIM_NR_WHY: it is.  Where memory is short it is asked
- * first whether any is left: the answers to the others take some, and so do the watcher
- * and helpers, but nothing would be made ahead.
+ * Return: why the mapping is not watched; SHIM_NR_WHY: it is.  Available memory is checked
+ * first: if it is short nothing would be made ahead, but the other checks, the watcher and
+ * helpers would take some.
  */
 static enum shim_why find_reason(size_t bytes)
 {
@@ -34,7 +34,7 @@ static enum shim_why find_reason(size_t bytes)
 		return WHY_AHEAD_POLICY;
 	if (!shim_ahead_running())
 		return ahead_why_not();
-	/* There is a limit now, on threads or by overcommit. */
+	/* The watcher ends because of a limit on threads, or of overcommit. */
 	return ahead_is_ending() ? WHY_AHEAD_LIMITS : SHIM_NR_WHY;
 }
 
@@ -53,7 +53,7 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block,
 		shim_decline(why, end - start);
 		return;
 	}
-	/* A dry run watches as well: it is to tell what could be made. */
+	/* A dry run watches as well, to report what could be made. */
 	shim_takes(SHIM_AHEAD, end - start);
 	if (!ahead_start_watcher())
 		return;
@@ -83,7 +83,8 @@ static void watch_found_range(uintptr_t start, uintptr_t end)
 	watch_range(start, end, 0, true);
 }
 
-/* With no lock of an allocator held: what was noted, or never told of. */
+/* Watch noted memory, and memory of which the shim was not told.  No allocator's lock is
+ * held. */
 static void watch_noted(bool read_list)
 {
 	uintptr_t start, end;

@@ -20,7 +20,7 @@
 #include "util/idle_cpus.h"
 #include "util/running_threads.h"
 
-/* A helper that had a CPU so short a time ago has it still. */
+/* A helper that had a CPU this recently probably still has it. */
 #define HELPED_NS 1000000
 
 static uint64_t helpers_ns; /* CPU time of helpers, in jobs that have ended */
@@ -66,8 +66,8 @@ static bool has_jobs(void)
 	return false;
 }
 
-/* CPU time of all threads that are not ours.  What helpers of a job used is known when
- * it has ended. */
+/* CPU time of all threads of the program.  The CPU time of helpers is known, and
+ * subtracted, when their job has ended. */
 static uint64_t program_cpu_ns(void)
 {
 	uint64_t all_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -76,7 +76,7 @@ static uint64_t program_cpu_ns(void)
 	return all_ns > own_ns ? all_ns - own_ns : 0;
 }
 
-/* A program that touches with as many threads as there are CPUs. */
+/* Does the program keep all its CPUs busy by itself? */
 static bool program_fills_cpus(uint64_t now)
 {
 	struct kt_cpus cpus;
@@ -88,8 +88,9 @@ static bool program_fills_cpus(uint64_t now)
 }
 
 /*
- * A helper would lose its CPU while it holds the lock of the address space, and the
- * program might wait for that lock (0.5 s were seen beside 20 busy threads).
+ * Will a helper probably get a CPU and keep it?  If it lost its CPU while it holds the
+ * lock of the address space, the program might wait for that lock (0.5 s beside 20 busy
+ * threads).
  */
 static bool is_helper_likely(const struct large_mapping *mapping, uint64_t now)
 {
@@ -143,8 +144,8 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	poll_schedule_advised(&mapping->schedule);
 }
 
-/* All CPUs may have been busy for a moment only.  What the program has made of its
- * window by now is skipped. */
+/* Helpers make the window that was left to the program if CPUs idle by now.  They skip
+ * pages that the program has made. */
 static void make_left_window(struct large_mapping *mapping, uint64_t now)
 {
 	if (touch_tracker_passed(&mapping->tracker, &mapping->window) ||
@@ -198,7 +199,7 @@ bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
 		return true;
 	if (!ahead_may_have_threads())
 		return false;
-	/* Who changes it may not tell of that either. */
+	/* The program may unmap or change a found mapping without the shim. */
 	if (mapping->found &&
 	    !grown_areas_is_private(mapping->start, mapping->end)) {
 		large_mapping_give_up(mapping);

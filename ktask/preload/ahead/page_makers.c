@@ -3,9 +3,9 @@
  * See page_makers.h.
  *
  * Locking: there is no lock, and nothing is allocated, because a signal handler may map
- * memory.  A slot has 0, or the number of the helper that claimed it.  Who raises sets
- * RAISING meanwhile, and the helper does not leave before that is gone: its number would
- * be another thread's next.
+ * memory.  A slot has 0, or the thread id of the helper that claimed it.  A thread that
+ * raises the helper sets RAISING for that time.  The helper does not leave while RAISING
+ * is set: its id could belong to another thread next.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -21,7 +21,8 @@
 /* Further helpers are not raised. */
 #define NR_SLOTS 64
 #define RAISING (1u << 31)
-/* A handler of the program's may have left the thread that raises for good. */
+/* RAISING may never be cleared: a signal handler may have left the raising thread by
+ * longjmp(). */
 #define YIELDS_MOST 1000
 
 static _Atomic uint32_t maker_slots[NR_SLOTS];

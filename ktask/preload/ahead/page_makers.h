@@ -5,7 +5,7 @@
  * would not get a CPU otherwise.
  *
  * Behaves badly: a helper that was raised stays so until it finds no work for a moment.
- * Nobody raises where the process may not.  There helpers are not lowered either.
+ * A process that may not raise threads does not; but its helpers are not lowered either.
  */
 #ifndef PRELOAD_PAGE_MAKERS_H
 #define PRELOAD_PAGE_MAKERS_H
@@ -14,7 +14,7 @@
 void page_makers_join(void);
 void page_makers_leave(void);
 
-/* By a thread that waits for the end of pieces; as often as it looks. */
+/* By a thread that waits for the end of pieces, at each poll. */
 void page_makers_raise(void);
 
 /* In the child of a fork. */

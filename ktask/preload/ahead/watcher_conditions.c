@@ -17,8 +17,8 @@
 #include "util/running_threads.h"
 #include "util/threads_left.h"
 
-/* Of a limit on the user's processes so many must be left, and of one on those of a
- * control group, which are counted exactly, so many besides one for each CPU. */
+/* How much of a limit on processes must be left: of the user's limit RESERVE_THREADS, of a
+ * control group's, which counts exactly, RESERVE_IN_GROUP and one for each CPU. */
 #define RESERVE_THREADS 1024
 #define RESERVE_IN_GROUP 256
 /* What policy allows is asked again after so long. */
@@ -33,15 +33,15 @@ static rlim_t read_limit(int resource)
 		       : limit.rlim_cur;
 }
 
-/* As ordinary threads are: it would be noticed if its stack counted. */
+/* The stacks of the shim's threads would count against a limit. */
 static bool is_unlimited(int resource)
 {
 	return read_limit(resource) == RLIM_INFINITY;
 }
 
 /*
- * The user's processes and threads count against this limit, ours as well.  How many
- * there are no file tells; there are no more than of all users together.
+ * All threads of the user count against this limit, those of the shim as well.  No file
+ * says how many the user has, but there are at most as many as on the whole machine.
  */
 static bool user_has_threads(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Calls of the program that would notice the library's threads, or that decide what
- * these may do.
+ * Calls of the program that depend on the library having no threads, or that restrict
+ * what these may do.
  *  - Changing namespaces: the kernel refuses that to a process with threads, so the
  *    helpers are ended first.
  *  - Setting a system call filter: the shim checks it first (seccomp_filter.c).
- *  - userfaultfd: whoever handles the faults of the process would see each step in which
- *    memory comes and goes.  So no call is taken over from then on.
+ *  - userfaultfd: the handler of the process's faults would see each chunk that is made
+ *    or discarded.  So no call is taken over from then on.
  *
  * syscall() and prctl() are here only for the filters.  They make the system call
  * without the C library, because the shim's own functions hide those of libc.

@@ -63,9 +63,9 @@ static void *find_next(_Atomic uintptr_t *kept, const char *name,
 }
 
 /*
- * The end of each function of ours: prepares the memory for its caller (@from), calls the
- * library's function of the same name, and returns what that returns.  If there is no such
- * function, it returns @refusal.
+ * The end of each function here: prepare the memory for its caller (@from), call the
+ * library's function of the same name, and return its result.  If there is no such
+ * function, return @refusal.
  */
 #define RETURN_NEXT(function, from, refusal, prepare, ...)                   \
 	do {                                                                 \

@@ -60,7 +60,7 @@ static bool populate_writes(int prot, int flags)
 	return (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE;
 }
 
-/* What the kernel does for MAP_POPULATE, which does not report what fails either. */
+/* As the kernel populates for MAP_POPULATE, which reports no failure either. */
 static void populate_plainly(void *addr, size_t len, int prot, int flags)
 {
 	keep_errno();
@@ -71,8 +71,8 @@ static void populate_plainly(void *addr, size_t len, int prot, int flags)
 }
 
 /*
- * What was watched at fixed addresses has been told of before.  Pages are made behind
- * the call: helpers wait for its end.
+ * For fixed addresses shim_ahead_stop() was called already.  Helpers make no page of found
+ * mappings during the call, so the call is kept short: pages are populated after it.
  */
 static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
 		     int64_t offset)
@@ -91,7 +91,7 @@ static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
 	return base;
 }
 
-/* No device shall notice that a mapping is tried; @len: what it may be. */
+/* A device must not notice that a mapping is tried, so only regular files will do. */
 static bool is_file(int fd, size_t len)
 {
 	struct stat file;
@@ -117,8 +117,8 @@ static bool takes_locked(size_t len, int prot, int flags, int fd)
 }
 
 /*
- * One thread may have failed before another has made the pages in front of the failure.
- * The plain call would have made those.
+ * If shim_populate() fails, some pages below the failed one may be missing.  The plain
+ * call would have made these.
  */
 static void populate_mapping(void *addr, size_t len, int prot, int flags)
 {
@@ -150,7 +150,7 @@ static bool lock_on_fault(void *base, size_t len, int prot, int flags)
 	return prot_apart(prot, flags) == prot || !mprotect(base, len, prot);
 }
 
-/* What goes wrong after that goes unreported in the plain call as well. */
+/* Failures after locking on fault are not reported: the plain call does not either. */
 static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
 			int64_t offset)
 {
@@ -220,9 +220,8 @@ static void note_unasked(size_t len, int prot, int flags)
 }
 
 /*
- * What is watched, and made ahead of its touches.  A program that maps without a reserve
- * may leave most of it alone.  Not so an allocator: some of them have no reserve for
- * anything.
+ * May the mapping be watched?  A program that maps with MAP_NORESERVE may leave most of it
+ * untouched.  That does not hold for an allocator: some use the flag for everything.
  */
 static bool is_private_memory(int prot, int flags, const void *from)
 {
@@ -293,7 +292,7 @@ KTASK_API int munmap(void *addr, size_t len)
 	return real_munmap(addr, len);
 }
 
-/* Whether it was watched, and is so no more. */
+/* Stop watching.  Return: whether it was watched. */
 static bool unwatch_range(void *old, size_t old_len, size_t new_len, int flags,
 			  const void *addr)
 {
@@ -307,7 +306,7 @@ static bool unwatch_range(void *old, size_t old_len, size_t new_len, int flags,
 	return watched;
 }
 
-/* What is only made shorter stays where it is. */
+/* A mapping that only becomes shorter is not moved. */
 static void stop_remapped(char *old, size_t old_len, size_t new_len, int flags,
 			  const void *addr)
 {
@@ -327,9 +326,9 @@ static int refuse_other(const struct mapping *mapping, void *unused)
 }
 
 /*
- * A mapping that was too small to be watched, and is large now: nobody has noted what
- * memory it is.  The kernel is asked last: an allocator may call with its lock held, and
- * a filter may forbid to ask.  It does not tell of MAP_NORESERVE.
+ * Has a mapping of private memory become large enough to be watched?  The shim did not
+ * note its kind, so it asks the kernel, which does not tell of MAP_NORESERVE.  It asks
+ * last: an allocator may call with its lock held, and a filter may forbid the question.
  */
 static bool became_large(const void *base, size_t old_len, size_t new_len,
 			 const void *from)

@@ -6,9 +6,9 @@
  * These calls pin pages, and spend most of that time making them.  So large absent parts
  * are made present in parallel.  Then the plain call pins them, and decides.
  *
- * Some memory is left alone.  That is what the plain call might refuse, as far as that is
- * known: a range with a hole, and more than may be locked.  It is also memory of a file,
- * which would be written to, and memory that is present according to samples.
+ * Some memory is left alone: ranges that the plain call would probably refuse, because
+ * they have a hole or exceed the limit on locked memory; memory of a file, which would be
+ * written to; and memory that is present according to samples.
  *
  * Differences from the plain call: pages may be present after a call that failed for
  * another reason, such as a device address in use.  iommufd pins nothing before a device

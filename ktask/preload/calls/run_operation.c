@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Does a call that was taken over as an operation of libktask, times it and counts it.
- * Does not know which calls are taken over, nor the plain calls.
+ * Runs a call that the shim takes over as an operation of libktask; times and counts it.
+ * Does not decide which calls are taken over, and does not know the plain calls.
  *
  * Signals and cancellation are held off: none of the plain calls is a cancellation
  * point, and a handler must not interrupt the library.

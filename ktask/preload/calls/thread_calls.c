@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * pthread_create: a moment at which the calling thread holds no lock of an allocator,
- * because the call allocates, so that what an allocator has mapped may be watched
- * (ahead/grown_areas.h).  The call itself is left as it is.
+ * pthread_create.  Because this call allocates, its caller holds no lock of an allocator.
+ * So the shim can begin to watch what an allocator has mapped (ahead/grown_areas.h).  The
+ * call itself is not changed.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -101,18 +101,18 @@ const char *shim_exec_obstacle(const char *program, char *const envp[])
 	return why;
 }
 
-/* What is to be taken back if the call fails. */
+/* What to undo if the call fails. */
 struct attempt {
 	bool reported;
 	struct run_record *record;
 };
 
-/* What is to become of the process. */
+/* The program that the process is about to execute. */
 struct target {
-	/* as for execvp(); NULL: nobody looks into it */
+	/* as for execvp(); NULL: not to be inspected */
 	const char *program;
 	const char *name; /* of the program, where that is not @program */
-	/* as for execveat(); no path: @program is looked for */
+	/* as for execveat(); no path: look up @program in PATH */
 	const char *path;
 	int dir, flags;
 	char *const *argv;

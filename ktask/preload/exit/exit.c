@@ -48,8 +48,8 @@
 #include "util/sched_attr.h"
 #include "util/scoped.h"
 
-/* Memory that is present, in units of the least call that is taken: below
- * that, making a thread costs what it saves. */
+/* The least memory that must be present, in units of shim_min_bytes.  With less, a thread
+ * costs as much as it saves. */
 #define LEAST_PRESENT 4
 
 static atomic_bool memory_shared;
@@ -73,7 +73,7 @@ struct state {
 	uint64_t tracer, threads, present_kib;
 };
 
-/* What is not told counts as an obstacle. */
+/* A field that cannot be read counts as an obstacle. */
 static bool read_state(struct state *state)
 {
 	struct file_lines lines;
@@ -91,7 +91,7 @@ static bool read_state(struct state *state)
 	return true;
 }
 
-/* One system call, for all the programs that have little. */
+/* A single system call sorts out programs that never had much memory. */
 static bool was_large(void)
 {
 	struct rusage usage;
@@ -111,7 +111,7 @@ static bool holds_robust_mutex(void)
 	       (head->list.next != &head->list || head->list_op_pending);
 }
 
-/* Looked for each time: it may come from a device, or from another process. */
+/* Search all descriptors: a userfaultfd may come from a device or another process. */
 static bool has_userfaultfd(void)
 {
 	static const char name[] = "anon_inode:[userfaultfd]";
@@ -154,10 +154,10 @@ static bool may_lend(void)
 }
 
 /*
- * If threads cannot be made SCHED_IDLE, they would compete with other programs, which
- * they must not, as in the library.  SCHED_IDLE threads do not compete.  But on an
- * overloaded machine the process would end only after they got a CPU to end on.  So on
- * such a machine memory is given back only if the option names it (`--ops exit`), for
+ * Threads must not compete with other programs, as in the library.  So if they cannot be
+ * SCHED_IDLE (!@lend), only as many are made as CPUs idle.  SCHED_IDLE threads do not
+ * compete, but on an overloaded machine the process would end only after they got a CPU.
+ * On such a machine memory is given back only if the option `--ops exit` names it, for
  * tests.
  */
 static unsigned nr_threads(bool lend)
@@ -329,7 +329,7 @@ static void take_exit(int status, bool in_order)
 		shim_leave(LEFT_EXIT_BUSY, bytes);
 		return;
 	}
-	/* What exit() would do next; doing it twice does no harm. */
+	/* exit() does that next; doing it twice does no harm. */
 	if (in_order)
 		fcloseall();
 	shim_report(true);
@@ -350,13 +350,13 @@ void shim_raise_working(void)
 
 void shim_at_end(int status, bool in_order)
 {
-	/* What ends so and in order is no child of vfork(). */
+	/* A child of vfork() must not call exit(). */
 	if (!in_order && shim_filter_in_child())
 		return;
 	block_cancellation();
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
 		shim_raise_working();
-		/* A handler may have found the allocator half way. */
+		/* _exit() may come from a handler that interrupted the allocator. */
 		if (shim_prefaults && (in_order || !has_handlers()))
 			shim_prefault_end();
 		if (in_order || !has_handlers())

@@ -32,11 +32,11 @@
 #define NR_KEPT 4
 #define NR_THREADS 8
 #define STACK_BYTES 16384
-/* 2 ms of 4 KiB pages; a multiple of what hugetlb pages mostly are.  More where
- * there is very much address space, most of it empty. */
+/* 2 ms of 4 KiB pages, and a multiple of most sizes of hugetlb pages.  Larger if there is
+ * very much address space, most of which is empty. */
 #define CHUNK_BYTES ((uintptr_t)32 << 20)
 #define NR_CHUNKS 8192
-/* Smaller mappings hold little, and things that are still wanted. */
+/* Smaller mappings have little memory, and some of it is still needed. */
 #define RANGE_MIN_BYTES ((uintptr_t)8 << 20)
 /* Around the stack, the thread's own block and our static data. */
 #define KEEP_BYTES ((uintptr_t)1 << 20)
@@ -104,8 +104,7 @@ static size_t discard_chunks(struct last *last)
 	return nr;
 }
 
-/* By the call that the library uses, lest a filter know another. */
-/* The nice value of SCHED_IDLE is ignored. */
+/* By the library's call, for which filters were checked.  SCHED_IDLE ignores @nice. */
 static void set_policy(long tid, uint32_t policy, int nice)
 {
 	struct sched_attr_v0 attr = { .size = sizeof(attr),
@@ -124,7 +123,7 @@ static void run_worker(void *arg)
 		raw_call3(SYS_exit, 0, 0, 0);
 }
 
-/* What is between the places that are kept, largest pages in mind. */
+/* Add the parts of a mapping between the places that are kept. */
 static void add_range(struct last *last, uintptr_t start, uintptr_t end)
 {
 	for (size_t i = 0; i < NR_KEPT; i++) {
@@ -142,7 +141,7 @@ static void add_range(struct last *last, uintptr_t start, uintptr_t end)
 		last->ranges[last->nr++] = (struct range){ start, end };
 }
 
-/* Writable memory: of the rest nothing is the process's own. */
+/* Only writable mappings have memory that is the process's own. */
 static void add_mappings(struct last *last)
 {
 	struct file_lines lines;

@@ -22,15 +22,15 @@
 
 static const char *records_path;
 static struct run_records *all_records;
-/* Of the process that owns this memory: not that of a child of vfork(). */
+/* The record of the process that owns this memory, not of a child of vfork(). */
 static struct run_record *own_record;
-/* What the thread's fork() in progress has for its child; then what it had. */
+/* The child's record during this thread's fork(); the same after fork() returned. */
 static __thread struct run_record *child_record, *forked_record;
 /* Children are in another namespace. */
 static bool children_elsewhere;
 
-/* Another process may have the watcher's number by now: nothing is opened
- * that is not such memory. */
+/* The watcher's process id may belong to another process by now, so check that the link
+ * names such memory before opening it. */
 static int open_records(void)
 {
 	char target[sizeof(RUN_RECORDS_LINK)];
@@ -145,7 +145,7 @@ void shim_record_fork(void)
 		run_records_wake(all_records);
 }
 
-/* Which does not tell whether there is a child: if so, it has the record. */
+/* It is not known here whether there is a child.  If so, the record is the child's. */
 void shim_record_parent(void)
 {
 	forked_record = child_record;
@@ -165,7 +165,7 @@ void shim_record_child(void)
 	child_record = NULL;
 	forked_record = NULL;
 	if (!own_record) {
-		/* Nor have its children, or what it becomes. */
+		/* Its children and the next program have no record either. */
 		all_records = NULL;
 		return;
 	}
@@ -177,8 +177,8 @@ void shim_record_child(void)
 }
 
 /*
- * The child makes its own record as soon as its shim is loaded, and reports by that.
- * This one only keeps the watcher from ending before then.
+ * The child makes its own record as soon as its shim is loaded.  This record only keeps
+ * the watcher from ending before then.
  */
 struct run_record *shim_record_spawn(void)
 {
@@ -204,7 +204,7 @@ void shim_record_spawned(struct run_record *record, pid_t child)
 
 /* ---- becoming another program ---- */
 
-/* The new program finds the same memory, or another's, or none. */
+/* Does the environment lead the new program to the same records? */
 static bool leads_here(char *const envp[])
 {
 	static const char name[] = RUN_RECORDS_VARIABLE "=";
@@ -217,8 +217,8 @@ static bool leads_here(char *const envp[])
 
 /*
  * May the new program open the memory of the watcher?  Not if the process has become
- * another user: it may do so now only by its capabilities, which execve() drops.  Then
- * the new program has no record, and reports by itself.
+ * another user: only its capabilities allow that now, and execve() drops them.  Then the
+ * new program has no record, and reports by itself.
  */
 static bool may_open_after_exec(void)
 {
@@ -243,7 +243,7 @@ struct run_record *shim_record_exec(const char *name, char *const envp[],
 	enum run_state state;
 	pid_t pid;
 
-	/* First: behind a filter nothing must be asked. */
+	/* Check that first: a filter may kill for any further system call. */
 	if (!all_records || shim_filter_in_child() || !shim_filter_allows())
 		return NULL;
 	state = told || !leads_here(envp) || !may_open_after_exec()

@@ -29,7 +29,7 @@
 #include "util/report_line.h"
 #include "util/scoped.h"
 
-/* A process had much memory: so many times the least call that is taken. */
+/* A process with this many times shim_min_bytes had much memory. */
 #define PEAK_TIMES 4
 
 static const struct {
@@ -89,14 +89,14 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 static unsigned thread_limit;
 static bool dry_run;
 static atomic_flag was_reported = ATOMIC_FLAG_INIT;
-/* Open from the report on, for what comes after it. */
+/* Opened for the report, and kept for the line of shim_report_last(). */
 static int report_fd = -1;
 
 /* A second descriptor for stderr: many programs close theirs in atexit(). */
 static int stderr_copy = -1;
 static struct stat stderr_stat;
 
-/* So does a dry run that nobody wants a report of elsewhere. */
+/* Also of a dry run, unless its report goes elsewhere. */
 static bool to_stderr(void)
 {
 	return shim_report_target() ? !strcmp(shim_report_target(), "1")
@@ -124,7 +124,7 @@ void shim_report_init(bool dry)
 		stderr_copy = -1;
 }
 
-/* The program may have opened a file of its own there. */
+/* The descriptor may be a file of the program by now. */
 static bool is_stderr(int fd)
 {
 	struct stat now;
@@ -143,7 +143,7 @@ static int stderr_fd(void)
 							    : -1;
 }
 
-/* A pipe that nobody reads, or not fast enough, gets nothing: see ktask-run(1). */
+/* It is no failure if nobody reads a pipe, or not fast enough: see ktask-run(1). */
 static bool is_failure(int error)
 {
 	return error && error != -EPIPE && error != -ENXIO && error != -EAGAIN;
@@ -163,7 +163,7 @@ static void complain_once(int error)
 	report_write(fd, &line, shim_program_name(), getpid());
 }
 
-/* The watcher may do what this process may not. */
+/* The watcher may have the rights that this process lacks. */
 static void give_up(int error)
 {
 	if (is_failure(error) && !shim_record_untold(-error))
@@ -297,7 +297,7 @@ static void append_memory(struct report_line *line)
 	report_append(line, " touched");
 }
 
-/* What getrusage() tells is the most of all programs that the process was. */
+/* ru_maxrss is the maximum over all programs that the process has executed. */
 static bool had_much(void)
 {
 	struct rusage usage;
@@ -462,7 +462,7 @@ void shim_report(bool more)
 	report_once(more, NULL);
 }
 
-/* Integers only: what else printf() looks at may be gone. */
+/* Print integers only: other data that printf() uses may be gone. */
 void shim_report_last(void)
 {
 	if (shim_report_target() && report_fd >= 0)

@@ -52,12 +52,12 @@ static void append_advised(struct report_line *line)
 	report_append(line, " while no CPU was idle");
 }
 
-/* Less than that of each mapping, and this part of what is touched, is made in vain. */
+/* Pages made in vain are less than this much of each mapping plus 3 % of what is touched. */
 #define FIRST_WINDOW ((unsigned long long)16 << 20)
 #define FIRST_PART 16
 #define WASTE_PERCENT 3
 
-/* What is left untouched at most, should all of it be touched but the last window. */
+/* The most that stays untouched if the program touches all but the last window. */
 static unsigned long long wasted_bytes(unsigned long long touched)
 {
 	const struct shim_ahead *ahead = &shim_counts.ahead;

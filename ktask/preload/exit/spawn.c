@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Children by posix_spawn(): if the shim will not be loaded into the child, its line is
- * written here, once it exists.  And fork(): the handlers of pthread_atfork() cannot
- * tell whether it made a child.
+ * posix_spawn(): if the shim will not be loaded into the child, this writes the child's
+ * line once the child exists.  And fork(), because the handlers of pthread_atfork()
+ * cannot tell whether fork() made a child.
  *
  * Not seen: children that the C library makes itself, for system() and popen().
  */

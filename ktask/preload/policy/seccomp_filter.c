@@ -13,9 +13,9 @@
  * does nothing.
  *
  * Locking: there is no lock, because a filter may kill for a futex.  Any thread writes
- * filter_state, which is atomic; who finds it UNKNOWN asks the kernel, and the first
- * answer counts.  A flag guards the copy of a program: a thread that finds it taken
- * takes the filter for a harmful one.
+ * filter_state, which is atomic.  A thread that finds it UNKNOWN asks the kernel, and the
+ * first answer counts.  A flag guards the copy of a program: a thread that finds the flag
+ * set assumes that the filter is harmful.
  *
  * Not seen: filters that are set without the C library.  A filter holds for one thread;
  * here it counts for all.

@@ -49,8 +49,8 @@ static unsigned calls_mask = (1u << SHIM_DEFAULT_CALLS) - 1;
 static unsigned named_mask;
 static const char *report_target;
 static bool is_dry;
-/* Where allocators other than libc's lie: the next one in the loader's order, and one
- * that comes before ours, as a program's own does. */
+/* The code of allocators other than libc's: of the next one in the loader's order, and of
+ * one before the shim, such as an allocator in the program itself. */
 #define NR_ALLOCATORS 2
 static struct {
 	const void *function; /* its malloc() */
@@ -61,7 +61,7 @@ static struct {
 static struct {
 	uintptr_t start, end;
 } system_objects[NR_SYSTEM_OBJECTS];
-/* Whose helpers the library has; 0 until the constructor ran. */
+/* The process to which the library's helpers belong; 0 until the constructor ran. */
 static pid_t owner_pid;
 
 static atomic_bool memory_watched;
@@ -134,7 +134,8 @@ bool shim_is_system(const void *from)
 	return false;
 }
 
-/* What speaks against a call, if anything: nothing is asked too early. */
+/* Return: why a call is not taken, or SHIM_NR_WHY.  Before the constructor has run this
+ * makes no system call. */
 static enum shim_why find_objection(enum shim_call call, const void *from)
 {
 	if (!(calls_mask & (1u << call)))
@@ -150,7 +151,7 @@ static enum shim_why find_objection(enum shim_call call, const void *from)
 	return shim_is_ours() ? SHIM_NR_WHY : WHY_CHILD;
 }
 
-/* Looking at what is present takes system calls: not where a filter kills for them. */
+/* Counting present pages takes system calls, for which a filter may kill. */
 static size_t released_bytes(enum shim_why why, const void *addr, size_t len)
 {
 	if (why == WHY_EARLY || why == WHY_FILTER || !shim_filter_allows())
@@ -224,7 +225,7 @@ static void read_min_bytes(const char *text)
 		shim_min_bytes = (size_t)value;
 }
 
-/* What `ktask run` says besides, in the same list. */
+/* Other settings of `ktask run` in the same list. */
 static const char *const mode_names[] = { "dry",      "filter-ok",
 					  "prefault", "prefault-wait",
 					  "ahead",    "ahead-small",
@@ -232,7 +233,7 @@ static const char *const mode_names[] = { "dry",      "filter-ok",
 
 #define NR_MODES (int)(sizeof(mode_names) / sizeof(mode_names[0]))
 
-/* Words of a mode alone leave all calls to be taken. */
+/* A list that has only modes means all calls. */
 static void read_calls(const char *text)
 {
 	unsigned mask = 0;
@@ -281,7 +282,7 @@ static bool contains_address(const struct dl_phdr_info *object, uintptr_t addr,
 	return found;
 }
 
-/* What calls of libc come from, and of the shim itself, is no program's allocator. */
+/* Neither libc nor the shim is an allocator of the program. */
 static bool is_libc_or_shim(uintptr_t start, uintptr_t end)
 {
 	uintptr_t libc = (uintptr_t)gnu_get_libc_version;
@@ -358,7 +359,7 @@ static bool is_set(const char *text)
 	return text && *text && strcmp(text, "0");
 }
 
-/* What makes all of a mapping leaves nothing to make ahead. */
+/* --prefault makes whole mappings, which leaves nothing to make ahead. */
 static void read_ahead(const char *mode)
 {
 	const char *engine = secure_getenv("KTASK_ENGINE");

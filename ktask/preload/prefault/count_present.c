@@ -3,10 +3,11 @@
  * How much of a range is present, for the report: programs give back address
  * space of which they have touched little.
  *
- * Asked only where somebody wants to know.  Linux 6.7 walks the page tables;
- * before that mincore() tells, which also counts pages of a file that others
- * have read.  It needs a byte for each page, so a range is looked at up to
- * SAMPLED_BYTES, and the rest counts as far as the process has that much.
+ * Called only if there will be a report.  Since Linux 6.7 the kernel counts present pages
+ * itself (PAGEMAP_SCAN).  Before that mincore() tells, which also counts pages of a file
+ * that other processes have read.  It needs a byte for each page, so only the first
+ * SAMPLED_BYTES of a range are counted.  The rest counts as present, but at most as many
+ * bytes as the process has resident.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * --prefault: memory that a program maps and will touch page by page is made
- * present by helpers ahead of it, while the program goes on; or before mmap()
- * returns (--prefault=wait).
+ * --prefault: helpers make a new mapping present while the program goes on.  With
+ * --prefault=wait they do so before mmap() returns.
  *
- * Taken are large mappings that may be read and written: private and shared
- * anonymous memory, files on tmpfs and hugetlbfs as far as they reach, segments
- * of System V.  Not where the program says that it may leave memory unused
- * (MAP_NORESERVE), where the calling thread has a memory policy (helpers would
- * not follow it), nor beyond half of what is available, nor while half of that
- * was made before and is untouched (prefaulted_pages.c).
+ * This applies to large mappings that may be read and written: private and shared
+ * anonymous memory, files on tmpfs and hugetlbfs up to their end, and segments of
+ * System V.  It does not apply if the program says that it may leave memory unused
+ * (MAP_NORESERVE), or if the calling thread has a memory policy, which helpers would
+ * not follow.  Running jobs may make half of the available memory, --prefault=wait seven
+ * eighths of it in one mapping.  Once some of what was made is untouched, all of that may
+ * take half at most (prefaulted_pages.c).
  *
- * The order: the second half first, then the second half of the first half, and
- * so on.  A program that touches its memory from the start and does nothing
- * else then does half of the work; one that does more finds everything there.
+ * The second half is made first, then the second half of the first half, and so on.  A
+ * program that touches its memory from the start and does nothing else makes half of it
+ * itself.  A program that also computes finds all of it present.
  *
- * What a program says of its memory mostly comes right behind mmap(): so the
- * helpers wait a millisecond.  Whoever changes a mapping ends the job first
- * (shim_prefault_stop()), and begins it again where it was an advice only.
+ * Programs mostly give advice on their memory right after mmap(), so helpers wait a
+ * millisecond.  A call that changes a mapping stops its job first
+ * (shim_prefault_stop()).  After mere advice the job begins again.
  *
- * Stopping may happen anywhere: under the lock of an allocator that unmaps, in
- * a handler that has interrupted one.  So no lock is held here while memory may
- * be allocated, and nothing is allocated or freed in order to stop: a table of
- * jobs, each with a state of its own.
+ * A job may be stopped anywhere: under the lock of an allocator that unmaps, or in a
+ * handler that has interrupted an allocator.  So this code holds no lock while memory may
+ * be allocated, and stopping allocates and frees nothing.  Jobs are in a table, each with
+ * a state of its own:
  *
  *	FREE --begin--> CLAIMED --range set--> STARTING --started--> RUNNING
  *	RUNNING --stop, poll--> HELD --> FREE, RUNNING or STARTING (again)
@@ -32,17 +32,18 @@
  * state, by compare-and-swap, owns it until it is FREE or RUNNING again.  Others only
  * turn STARTING into DOOMED.
  *
- *	O: written by the owner; of a job that runs constant, so helpers read it
+ *	O: written by the owner; constant while the job runs, so helpers read it
  *	A: atomic; of any thread
  *
- * HELD is short, with all signals blocked: others wait for its end.  They never
- * wait for one that is starting, which allocates; only for the blocks that its
- * helpers are making already, each of them one system call.
+ * A job is HELD only briefly and with all signals blocked, so other threads wait for the
+ * end of that state.  They never wait for a job that is STARTING, because starting
+ * allocates.  Of such a job they wait only for blocks that helpers are making already,
+ * each by one system call.
  *
- * Where it behaves badly: memory that the program would never have touched is
- * used; pages of a mapping that gets a policy later than that are where the
- * helper was; mappings that are changed by system calls without libc are
- * populated further on.  That is why it has to be asked for.
+ * Behaves badly: it uses memory that the program would never have touched.  If a mapping
+ * gets a policy after its pages were made, they stay on the helper's node.  A mapping
+ * that is changed by a system call without libc is still populated.  That is why users
+ * have to ask for it.
  */
 #include <errno.h>
 #include <linux/magic.h>
@@ -63,7 +64,7 @@
 #include "util/scoped.h"
 
 #define NR_JOBS 32
-/* 2 to 3 ms of 4 KiB pages: so long somebody may have to wait. */
+/* 2 to 3 ms of 4 KiB pages.  A thread may have to wait for one block. */
 #define BLOCK_BYTES ((size_t)8 << 20)
 #define DELAY_NS 1000000
 /* Whoever waits for another thread that ends a job polls this often. */
@@ -91,7 +92,7 @@ static bool change_state(struct prefault *job, int from, int to)
 	return atomic_compare_exchange_strong(&job->state, &from, to);
 }
 
-/* What owns a job is not interrupted. */
+/* The owner of a job is not interrupted. */
 struct guard {
 	sigset_t signals;
 	int cancel_state;
@@ -135,7 +136,7 @@ static void populate_block(const struct prefault *job, size_t block)
 
 	if (len > BLOCK_BYTES)
 		len = BLOCK_BYTES;
-	/* A page that cannot be had now the program will ask for itself. */
+	/* If a page cannot be made now, the program faults on it itself. */
 	real_madvise((char *)job->base + start, len, MADV_POPULATE_WRITE);
 }
 
@@ -148,8 +149,8 @@ static int prefault_chunk(void *start, void *end, void *arg)
 	if (!atomic_exchange(&job->delayed, true))
 		nanosleep(&delay, NULL);
 	for (size_t turn = (size_t)start; turn < (size_t)end; turn++) {
-		/* Counted first: whoever dooms it then either sees this one or
-		 * is seen here. */
+		/* Count first, then check: a thread that dooms the job sees the
+		 * count, or this thread sees DOOMED. */
 		atomic_fetch_add(&job->nr_making, 1);
 		if (atomic_load(&job->state) != DOOMED)
 			populate_block(job, block_of(job->nr_blocks, turn - 1));
@@ -165,7 +166,7 @@ static size_t made_bytes(const struct prefault *job)
 	return bytes < job->len ? bytes : job->len;
 }
 
-/* By the owner, who still is it afterwards. */
+/* By the owner, which stays the owner. */
 static void finish_job(struct prefault *job)
 {
 	ktask_cancel(job->job);
@@ -183,7 +184,7 @@ static void set_free(struct prefault *job)
 	atomic_fetch_sub(&nr_jobs, 1);
 }
 
-/* By the owner of a job that has its range and does not run. */
+/* By the owner, once the range is set and while the job does not run. */
 static bool start_claimed(struct prefault *job)
 {
 	struct ktask_ctl ctl;
@@ -220,7 +221,7 @@ static bool start_job(uintptr_t base, size_t len)
 	return false;
 }
 
-/* Bytes that are still being made; jobs that are done are ended. */
+/* Return: bytes that are still being made.  Ends jobs that are done. */
 static size_t pending_bytes(void)
 {
 	size_t bytes = 0;
@@ -240,7 +241,7 @@ static size_t pending_bytes(void)
 	return bytes;
 }
 
-/* Where nothing is known, nothing is left. */
+/* If nothing is known, assume that nothing is available. */
 size_t shim_available_bytes(void)
 {
 	uint64_t bytes = memory_available();
@@ -248,7 +249,7 @@ size_t shim_available_bytes(void)
 	return bytes == UINT64_MAX ? 0 : bytes;
 }
 
-/* Only what is begun counts as made. */
+/* A mapping counts as made only if its job began. */
 static void start_prefault(char *base, size_t len, bool pool,
 			   enum shim_made_kind kind)
 {
@@ -262,7 +263,7 @@ static void start_prefault(char *base, size_t len, bool pool,
 		shim_made_drop(base, len);
 }
 
-/* Before mmap() returns, by this thread as well. */
+/* For --prefault=wait: this thread takes part. */
 static void populate_mapping(char *base, size_t len, bool pool,
 			     enum shim_made_kind kind)
 {
@@ -272,7 +273,7 @@ static void populate_mapping(char *base, size_t len, bool pool,
 		shim_populate(SHIM_PREFAULT, base, len, 0);
 }
 
-/* Helpers would make pages where the thread itself would not. */
+/* Helpers do not follow the policy: they would make pages on other nodes. */
 static bool has_policy(void)
 {
 	int mode = 0;
@@ -281,8 +282,8 @@ static bool has_policy(void)
 }
 
 /*
- * One mapping may take most of the memory: a guest's.  What the program has not
- * touched yet never takes more than half, however many mappings that is.
+ * A single mapping, such as a guest's memory, may take most of what is available.  If an
+ * earlier one is not touched yet, all untouched memory together may take half at most.
  */
 static bool fits_in_memory(size_t len)
 {
@@ -380,12 +381,12 @@ static bool overlaps_range(const struct prefault *job, const void *addr,
 	return job->base < start + len && start < job->base + job->len;
 }
 
-/* By the owner: no page is made when this returns, of what overlaps. */
+/* By the owner.  No page of [addr, addr + len) is being made when this returns. */
 static void stop_held(struct prefault *job, const void *addr, size_t len,
 		      bool again)
 {
 	if (!overlaps_range(job, addr, len)) {
-		/* Another job than the one that was seen. */
+		/* The entry has another job by now. */
 		atomic_store(&job->state, RUNNING);
 		return;
 	}
@@ -407,7 +408,7 @@ static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 			return;
 		if (state == STARTING && again)
 			return;
-		/* Then wait for what is being made of it. */
+		/* From then on wait for blocks that are being made. */
 		if (state == STARTING)
 			change_state(job, STARTING, DOOMED);
 		if (state == DOOMED && !atomic_load(&job->nr_making))
@@ -467,7 +468,7 @@ void shim_prefault_end(void)
 	stop_all(NULL, UINTPTR_MAX, false);
 }
 
-/* What runs is the parent's.  One that another thread owned is lost with it. */
+/* Running jobs are the parent's.  A job whose owner is in the parent is lost. */
 void shim_prefault_forked(void)
 {
 	for (struct prefault *job = prefault_jobs;

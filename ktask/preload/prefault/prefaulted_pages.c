@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What --prefault has made present, and what the program has done with it.
+ * Which pages --prefault has made present, and whether the program has touched them.
  *
- * Two questions are answered.  How much of it has the program not touched?  A
- * program that maps without end and touches nothing must not fill the machine.
- * And which pages must go again when the program registers a range with
- * userfaultfd?  It waits for faults on pages that would be missing without us.
+ * This answers two questions.  How much has the program not touched?  A program that
+ * keeps mapping memory and touches nothing must not fill the machine.  And which pages
+ * must be given back when the program registers a range with userfaultfd?  It waits for
+ * faults on pages that would be absent without --prefault.
  *
- * The kernel does not tell a page that we made from one that the program
- * touched, so contents decide: a page of zeros counts as untouched.  Where the
- * program wrote zeros, it may get less made, and a fault that it would not have
- * had before it registered.
+ * The kernel does not tell which of the pages the program has touched.  So their contents
+ * decide: a page of zeros counts as untouched.  If the program wrote those zeros, less may
+ * be made for it, and it may get a fault that it would not have had.
  *
- * The table is small, and what is in it counts: where it is full, entries that the
- * program has touched make room, then neighbours are joined, and else nothing more is
- * made.  Of an entry that made room no page is given back for userfaultfd.  Only holes
- * that the program cuts let it grow, without an allocator: by a mapping.  A former table
- * remains, because others may read it.
+ * The table is small.  When it is full, entries that the program has touched are removed,
+ * then neighbours are joined.  If that does not help, nothing more is made.  Pages of a
+ * removed entry are not given back for userfaultfd.  Only holes that the program cuts make
+ * the table grow, into a mapping of its own, because nothing may be allocated.  The former
+ * table stays mapped, because other threads may be reading it.
  *
- * Where it behaves badly: of SLOTS_MOST parts and more, which is as many mappings as a
- * process may have, or where no memory can be mapped, the table forgets the smaller ones.
- * Each hole takes as long as the table is.  What mremap() moves or lengthens and what mbind()
- * places is forgotten.
+ * Behaves badly: the table forgets the smaller parts if it would have more than
+ * SLOTS_MOST, which is as many mappings as a process may have, or if no memory can be
+ * mapped.  Cutting a hole takes time in proportion to the table.  Memory that mremap()
+ * moves or extends is forgotten, and so is memory that mbind() places.
  *
- * Locking: table_version is odd as long as a thread changes the table, with all signals
- * blocked, since a signal handler may map and unmap at any moment.  Others wait.  Most
- * calls that change a mapping need no lock: they look for an entry, and then at the
- * version.
+ * Locking: table_version is odd while a thread changes the table.  That thread has all
+ * signals blocked, because a signal handler may map and unmap at any moment.  Other
+ * threads wait.  Most calls that change a mapping need no lock: they look for an entry,
+ * and then check the version.
  *
  *	L: written by the thread that made the version odd; read any time
  */
@@ -49,7 +48,7 @@
 #define NO_ENTRY SIZE_MAX
 #define NR_SAMPLES 32
 #define SAMPLE_BYTES 32
-/* Of a page that is looked at whole, so much at once. */
+/* Bytes that are compared at once when a whole page is checked. */
 #define PIECE_BYTES 1024
 /* Whoever waits for the table polls this often. */
 #define TABLE_POLL_NS 20000
@@ -134,7 +133,7 @@ static bool are_neighbours(const struct made *low, const struct made *high)
 	       low->kind != MADE_SEGMENT;
 }
 
-/* The smallest two that lie side by side, because samples are spread over both. */
+/* Join the two smallest neighbours, because samples are spread over both. */
 static bool join_neighbours(void)
 {
 	size_t least = SIZE_MAX, low = 0, high = 0;
@@ -175,7 +174,7 @@ static bool grow_table(void)
 	return true;
 }
 
-/* Joining takes longer than all else in a table that has grown. */
+/* In a table that has grown, joining would take longer than anything else. */
 static bool extend_table(void)
 {
 	return nr_made < nr_slots ||
@@ -191,8 +190,8 @@ static bool append_entry(const struct made_range *range)
 	return true;
 }
 
-/* Return: the first entry that overlaps, or NO_ENTRY.  First the number: a table that has
- * so many entries is there before. */
+/* Return: the first entry that overlaps, or NO_ENTRY.  Read the number before the table:
+ * a table is published before the number that needs it. */
 static size_t find_entry(uintptr_t start, uintptr_t end)
 {
 	size_t nr = nr_made;
@@ -204,7 +203,7 @@ static size_t find_entry(uintptr_t start, uintptr_t end)
 	return NO_ENTRY;
 }
 
-/* What lies outside [start, end) stays; of two parts the larger one comes first. */
+/* Keep what lies outside [start, end); add the larger of two parts first. */
 static void cut_entry(size_t i, uintptr_t start, uintptr_t end)
 {
 	struct made_range low = read_entry(i), high = low;
@@ -276,7 +275,7 @@ static bool may_have_entry(uintptr_t start, uintptr_t end)
 	       atomic_load(&table_version) != version;
 }
 
-/* Entries belong to the process that made them; behind a filter none is made. */
+/* Entries belong to the process that made them.  With a harmful filter none is made. */
 static bool may_change_table(void)
 {
 	return shim_filter_allows() && shim_is_ours();
@@ -331,7 +330,7 @@ static size_t copy_bytes(const struct table_copy *copy)
 	return copy->nr * sizeof(*copy->ranges);
 }
 
-/* Where no memory can be had, the first of them. */
+/* Copy all entries, or only the first ones if no memory can be mapped. */
 static void copy_table(struct table_copy *copy)
 {
 	struct table_lock held;
@@ -360,7 +359,7 @@ static void end_copy(struct table_copy *copy)
 		real_munmap(copy->ranges, copy_bytes(copy));
 }
 
-/* A full table gets room. */
+/* Remove the entry if the table is full. */
 static void forget_touched(const struct made_range *range)
 {
 	struct table_lock held;
@@ -383,8 +382,8 @@ static bool is_zero(const char *bytes, size_t len)
 }
 
 /*
- * One page of each of @nr equal parts, at another place in each: the first page of a
- * mapping is often touched, and an entry may be many mappings.
+ * Choose one page of each of @nr equal parts, each at a different offset: the first page
+ * of a mapping is often touched, and an entry may contain many mappings.
  */
 static uintptr_t sample_page(const struct made_range *range, size_t nr,
 			     size_t i, uintptr_t page)
@@ -397,8 +396,8 @@ static uintptr_t sample_page(const struct made_range *range, size_t nr,
 }
 
 /*
- * It was made, or will be: a job may have ended early.  Of what is not there nothing is
- * read, because that would map it.
+ * Was the page made, or will it be?  A job may have ended early.  An absent page must not
+ * be read, because reading would map it.
  */
 static bool is_made(uintptr_t at, uintptr_t page)
 {
@@ -419,7 +418,7 @@ static size_t count_zero(const struct iovec *pages, size_t nr)
 		ssize_t len = process_vm_readv(getpid(), &local, 1,
 					       pages + from, nr - from, 0);
 
-		/* What cannot be read is the program's to know. */
+		/* The page cannot be read: count it as touched. */
 		if (len < SAMPLE_BYTES) {
 			from++;
 			continue;
@@ -431,7 +430,7 @@ static size_t count_zero(const struct iovec *pages, size_t nr)
 	return nr_zero;
 }
 
-/* Return: bytes that are made and zero as far as a few samples tell, at most @most. */
+/* Return: bytes that are made and zero, estimated from at most @most samples. */
 static size_t untouched_bytes(const struct made_range *range, size_t most)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -518,7 +517,7 @@ void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 
 		if (from >= to)
 			continue;
-		/* A minor fault is one on a page that is there, and not mapped. */
+		/* A minor fault needs a page that exists but is not mapped. */
 		if (minor && range->kind != MADE_PRIVATE)
 			real_madvise((void *)from, to - from, MADV_DONTNEED);
 		else if (!minor)
