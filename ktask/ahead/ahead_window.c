@@ -57,8 +57,8 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 	pages = lesser_of(pages, share);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
-	/* More will be allowed when the program has come further: a small window now
-	 * would cost as much as a large one then. */
+	/* More will be allowed when the program has advanced.  A small window now would
+	 * cost as much as a large one then. */
 	if (capacity < pages)
 		pages = own && (!budget->whole || capacity < share / 2)
 				? 0

@@ -7,10 +7,10 @@
  *	block    512 pages: one page of page tables, or one huge page
  *	passed   a made page is passed when the program is known to have touched it
  *
- * The bound: at any moment, the pages of a mapping that were made and are not known
- * to be passed number at most first + 3 % of those that the program touched in order.
- * Pages ahead of a frontier that the program has abandoned count for ever.  So a
- * program that soon abandons its frontiers soon gets no more windows.
+ * The bound: at any moment, the pages of a mapping that were made and are not known to be
+ * passed are at most first plus 3 % of those that the program touched in order.  Pages
+ * ahead of a frontier that the program has abandoned count for ever.  So a program that
+ * keeps abandoning its frontiers soon gets no more windows.
  */
 #ifndef AHEAD_AHEAD_WINDOW_H
 #define AHEAD_AHEAD_WINDOW_H

@@ -18,8 +18,8 @@
 /* The least time between two readings that are compared.  The kernel counts what a
  * thread on another CPU uses at each tick, of 1 to 10 ms. */
 #define SATURATION_NS 25000000
-/* Time that a program on all CPUs may lack, used by us, by the kernel or lost in waiting:
- * half of a CPU, or an eighth of all CPUs if that is more. */
+/* CPU time that a program on all CPUs may lack: half of a CPU, or an eighth of all CPUs if
+ * that is more.  The watcher or the kernel has used it, or threads have waited. */
 #define LACK_OF_ONE_CPU 2
 #define LACK_OF_ALL_CPUS 8
 

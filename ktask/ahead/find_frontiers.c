@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Finds new frontiers: at both ends of a mapping, and in all of what no frontier knows
- * yet.  Behaves badly: at most 32 frontiers of a mapping are seen.
+ * Finds new frontiers: at both ends of a mapping, and everywhere outside the territories
+ * of known frontiers.  Behaves badly: it finds at most 32 frontiers of a mapping.
  */
 #include "ahead/frontier_territory.h"
 #include "ahead/present_runs.h"
@@ -38,13 +38,13 @@ static int take_run(struct touch_tracker *tracker, size_t start, size_t end)
 {
 	bool at_end = end == tracker->nr_pages;
 
-	/* What no frontier knows would be found, and counted, by every scan. */
+	/* Every scan finds a run without a frontier again: do not count it as touched. */
 	if (!is_run(tracker, end - start) || tracker->nr == AHEAD_FRONTIERS) {
 		tracker->present += end - start;
 		return 0;
 	}
 	tracker->touched += end - start;
-	/* What begins at an end of the mapping can only go on from there. */
+	/* A run that begins at an end of the mapping has only one edge. */
 	if (!at_end)
 		add_frontier(tracker, start, end, false, !start);
 	if (start)

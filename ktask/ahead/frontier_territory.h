@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Territories: what frontiers know already of a mapping, from where a run began to the
- * end of the windows ahead of it.  Nobody looks there again, and no window of another
- * frontier reaches into it.
+ * The territory of a frontier reaches from where its run began to the end of the windows
+ * ahead of it.  No scan searches a territory, and no window of another frontier reaches
+ * into it.
  *
  * Only for touch_frontier.c and find_frontiers.c.
  */

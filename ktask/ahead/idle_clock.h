@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Time in which a thread had no CPU.  If a helper had to wait for long, others want its
- * CPU.
+ * The time in which a thread had no CPU.  If that is long for a helper, other threads
+ * want its CPU.
  *
- * It is the difference of two clocks that are not read at the same moment.  So it may
- * go back, by what an interrupt between the two readings takes.
+ * It is the difference of two clocks that are not read at the same moment.  So it may go
+ * back by the length of an interrupt between the two readings.
  */
 #ifndef AHEAD_IDLE_CLOCK_H
 #define AHEAD_IDLE_CLOCK_H

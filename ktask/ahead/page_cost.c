@@ -3,14 +3,14 @@
 #include "ahead/ahead_window.h"
 #include "ahead/page_cost.h"
 
-/* In a window that was left to the program, nearly all of the time is overhead. */
+/* If helpers made fewer pages of a window, most of their time was overhead. */
 #define LEAST_PAGES (AHEAD_BLOCK_PAGES / 4)
 /* Huge pages are judged after 16 MiB, small ones by their last 16 to 32. */
 #define JUDGED_PAGES (8 * AHEAD_BLOCK_PAGES)
 /* The kernel counts CPU time at each tick: a shorter difference says nothing. */
 #define EFFORT_NS 8000000
-/* At most one fault for so many pages: most of them are huge.  Windows of huge pages
- * have a block of small ones.  And at least this part of all pages: most are
+/* If faults are at most 1 / HUGE_RATIO of all pages, most are huge; windows of huge pages
+ * have a block of small ones.  If faults are at least SMALL_PERCENT of all pages, most are
  * small. */
 #define HUGE_RATIO 3
 #define SMALL_PERCENT 75

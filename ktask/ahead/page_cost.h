@@ -3,10 +3,10 @@
  * Do huge pages take longer to make than as much memory in small pages?
  *
  * They do where a host has taken back free memory, because it does so in whole blocks.
- * All other huge pages take a fifth of the time of small ones, so a few slow pages are no
- * reason to give up all.  Huge pages count as slow if most of them were slow, and if all
- * of them together took longer.  They are compared with the last small pages only: as
- * soon as these are as slow, huge pages are tried again.
+ * Other huge pages take a fifth of the time of small ones, so a few slow ones are no
+ * reason to make none.  Huge pages count as slow if most of them were slow and all
+ * together took longer than small ones.  They are compared with recent small pages only:
+ * once these are as slow, huge pages are tried again.
  *
  * Knows no clock.  Not thread-safe: the watcher's.
  */
@@ -36,7 +36,7 @@ void page_costs_note_small(struct page_costs *costs, uint64_t cpu_ns,
 void page_costs_note_huge(struct page_costs *costs, uint64_t cpu_ns,
 			  size_t nr_pages, size_t slow_pages);
 
-/* What so many small pages take; UINT64_MAX: nobody knows. */
+/* CPU time of so many small pages; UINT64_MAX: not known. */
 uint64_t page_costs_limit_ns(const struct page_costs *costs, size_t nr_pages);
 
 /* Once enough of them were made. */

@@ -2,18 +2,18 @@
 /* See poll_schedule.h. */
 #include "ahead/poll_schedule.h"
 
-/* Between two polls of a mapping, at last, and how the time grows. */
+/* The longest time between two polls of a mapping, and how that time grows. */
 #define POLL_MOST_NS 50000000
 #define POLL_GROWTH 4
-/* Between two scans of all of its pages, and a multiple of what one takes. */
+/* The time between two scans of all pages: at least this, and a multiple of a scan. */
 #define SCAN_LEAST_NS 500000
 #define SCAN_MOST_NS 200000000
 #define SCAN_TIMES 50
-/* At least so long while a window is made, whose end wakes the watcher: each poll may
- * take the CPU of the helper that makes it. */
+/* The least time between two polls while a window is made, because a poll may take the CPU
+ * of the helper that makes it.  The end of the window wakes the watcher anyway. */
 #define WORKING_NS 4000000
-/* Windows in a row for which there was no helper: nobody is asked for so long, at
- * first and at last. */
+/* After so many windows in a row without a helper none is requested for a while: the first
+ * pause, and the longest. */
 #define UNHELPED 4
 #define PAUSE_LEAST_NS 2000000
 #define PAUSE_MOST_NS 100000000

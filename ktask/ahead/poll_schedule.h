@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * When a mapping is polled next.  While its frontiers move it is polled every 0.1 ms,
- * while nothing moves ever more rarely, at last every 50 ms.  Windows that got no helper
- * are followed by a pause.
+ * When to poll a mapping next.  While its frontiers move it is polled every 0.1 ms.  While
+ * nothing moves it is polled less and less often, down to every 50 ms.  Windows that got
+ * no helper are followed by a pause.
  *
  * Knows no clock: the caller says what time it is.  Not thread-safe: the watcher's.
  */

@@ -9,17 +9,17 @@
 #include "ahead/frontier_territory.h"
 #include "ahead/present_runs.h"
 
-/* A window's mark lies behind such a part of it. */
+/* The mark is behind this part of the window. */
 #define MARK_PART 4
-/* Huge pages behind the hole, where they only have to be advised in time. */
+/* Huge pages behind the hole, if the next ones only have to be advised in time. */
 #define BEHIND_BLOCKS 2
 /* The program has left a frontier when it touched so many times its window elsewhere. */
 #define LEFT_TIMES ((size_t)2 * AHEAD_FRONTIERS)
-/* Pages that the program has touched behind a window with a hole: 1 MiB.  And the part of
- * what was left to it that may be absent. */
+/* A program that left out pages has passed the window if it touched so many pages behind
+ * it (1 MiB), and if at most this part of the pages that were left to it is absent. */
 #define BEHIND_PAGES ((size_t)256)
 #define HOLES_PART 8
-/* An edge that was found anywhere moves when it has come so far. */
+/* An edge counts as moving once it has advanced so far. */
 #define MOVED_PAGES ((size_t)64)
 
 void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
@@ -153,8 +153,8 @@ static int is_behind(struct touch_tracker *tracker,
 }
 
 /*
- * A JVM leaves the end of a thread's buffer out and goes on: it would never come to the
- * mark.  What was left to the program shows how much it leaves out.
+ * A JVM leaves out the end of a thread's buffer and continues behind it, so it would never
+ * reach the mark.  The pages left to the program show which part it leaves out.
  *
  * Return: 1 if the program has passed the window in this way, 0, or an error.
  */
@@ -350,14 +350,14 @@ static size_t block_edge(size_t at, size_t phase)
 }
 
 /*
- * Chooses the mark.  It is the first pages of a block in the first half of the window,
- * which the program reaches while the rest is made.  In a window of one block it is what
- * lies behind the block, or its first pages.
+ * Choose the mark.  It is the first pages of a block in the first half of the window, so
+ * that the next window is made while the program touches the rest of this one.  If the
+ * window is one block, the mark is behind that block, or it is the block's first pages.
  *
- * In a window of huge pages it is in the hole: a block of small pages that the program
- * has to fill.  What lies behind is for the time that the next window takes: to be made,
- * or only to be advised.  Where one touch makes a huge page the hole comes first: then a
- * touch in it says nothing of the window.
+ * In a window of huge pages the mark is in the hole, a block of small pages that the
+ * program has to fill.  The program touches the blocks behind the hole while the next
+ * window is made, or only advised.  If one touch fills the hole, the hole is the first
+ * block: a touch in it shows nothing about the rest.
  */
 static size_t place_mark(const struct touch_tracker *tracker,
 			 const struct touch_window *window, size_t limit)
@@ -380,8 +380,8 @@ static size_t place_mark(const struct touch_tracker *tracker,
 	return mark + AHEAD_STRIP_PAGES <= limit ? mark : AHEAD_NOWHERE;
 }
 
-/* A window that would reach the limit leaves a strip of its own before that: the
- * program's end is to be seen. */
+/* A window that would reach the limit ends a strip before it, so that the end of the
+ * program's run can be seen. */
 static size_t last_edge(const struct touch_tracker *tracker, size_t limit,
 			size_t phase)
 {
@@ -424,7 +424,7 @@ static bool make_window(struct touch_tracker *tracker,
 	/* The hole is not made, or only where it fits. */
 	if (pages && tracker->unit > 1)
 		pages += AHEAD_BLOCK_PAGES;
-	/* What is before the edge counts as made, for it may be never touched. */
+	/* Pages before the edge count as made, because they may never be touched. */
 	if (!pages || start >= limit)
 		return false;
 	window->start = start;

@@ -13,13 +13,12 @@
  * or a block in a window of huge pages, its hole.  So a program that touches every
  * second page, or jumps into a window, never reaches the mark.
  *
- * A program that has gone on behind the window, and left few of these pages out, has
- * passed it, too.  Then as large a part of the window counts as wasted as it left out of
- * these.
+ * A program that continues behind the window, and left out few of these pages, has also
+ * passed the window.  The same fraction of the window then counts as wasted.
  *
- * Once the mark is reached, the next window is twice as large; or as small as the first,
- * if nothing moved for long or the program went on elsewhere before.  Random touches make
- * no runs.
+ * Once the mark is reached, the next window is twice as large.  It is as small as the
+ * first if nothing moved for long, or if the program touched much elsewhere before.
+ * Random touches make no runs.
  *
  * Positions of a frontier count in its direction; those of a downward one count from the
  * end of the mapping.  So the code knows one direction only.
@@ -72,14 +71,14 @@ struct touch_tracker {
 	size_t touched;
 	size_t skipped; /* pages of windows that the program seems to have left out */
 	size_t present; /* pages in runs too short for a frontier, last scan */
-	/* Huge pages are had on advice, and so holes have small ones; and the program makes
-	 * them itself.  Elsewhere one touch fills a hole. */
+	/* advised: the kernel makes huge pages on advice only, so holes have small pages;
+	 * otherwise one touch fills a hole.  alone: the program makes the huge pages. */
 	bool advised, alone;
-	/* In a window of one block the mark is its first pages, so that the next window can
-	 * follow at once.  Otherwise the mark lies behind it, and costs the rest of the next
-	 * block. */
+	/* If a window is one block, the mark is its first pages, so that the next window can
+	 * follow at once.  Otherwise the mark is behind the block, and the next window
+	 * begins a block later. */
 	bool first_marks;
-	unsigned turn; /* who is asked first for the next window */
+	unsigned turn; /* the frontier that may have the next window first */
 	unsigned nr;
 	struct touch_frontier frontiers[AHEAD_FRONTIERS];
 };
@@ -90,12 +89,12 @@ struct touch_window {
 	size_t mark; /* AHEAD_NOWHERE: none is within */
 	/* The hole of the last window, which is full by now; AHEAD_NOWHERE: it had none. */
 	size_t filled;
-	/* Whether the bound allows that helpers make the hole, and to be set where they
-	 * are to make most of it. */
+	/* Does the bound allow helpers to make the hole?  The caller sets hole_is_made if
+	 * they shall make most of it. */
 	bool hole_fits, hole_is_made;
 	bool down;
-	/* Of a walk in steps (touch_steps.h): from one page that is to be made to the next,
-	 * and where the pages begin that are left absent.  0: all are to be made. */
+	/* For a walk in steps (touch_steps.h): the distance of pages to be made, and where
+	 * the pages that are left absent begin.  step 0: make all pages. */
 	size_t step, strip;
 };
 
@@ -128,7 +127,7 @@ int touch_tracker_probe(struct touch_tracker *tracker);
  */
 int touch_tracker_scan(struct touch_tracker *tracker);
 
-/* A frontier that moves has come to the mark of its last window, or had none. */
+/* Has a moving frontier reached the mark of its last window, or had none? */
 bool touch_tracker_wants(const struct touch_tracker *tracker);
 
 /**
@@ -142,7 +141,7 @@ bool touch_tracker_window(struct touch_tracker *tracker,
 /* Nothing has moved for long: the next windows are as small as the first. */
 void touch_tracker_rest(struct touch_tracker *tracker);
 
-/* The program has come through all of a window. */
+/* Has the program passed all of a window? */
 bool touch_tracker_passed(const struct touch_tracker *tracker,
 			  const struct touch_window *window);
 
@@ -155,10 +154,10 @@ unsigned touch_tracker_moving(const struct touch_tracker *tracker);
 /* Pages that the program may still touch; none before a frontier was seen to move:
  * memory that is mapped need never be touched. */
 size_t touch_tracker_untouched(const struct touch_tracker *tracker);
-/* Everything that can be is touched: there is nothing left to watch. */
+/* Are all pages touched?  Then there is nothing left to watch. */
 bool touch_tracker_done(const struct touch_tracker *tracker);
 
-/* Of what an ahead_present_func has filled in: how many are absent. */
+/* How many of the pages that an ahead_present_func has read are absent? */
 static inline size_t touch_count_absent(const unsigned char *present, size_t nr)
 {
 	size_t absent = 0;
@@ -168,7 +167,7 @@ static inline size_t touch_count_absent(const unsigned char *present, size_t nr)
 	return absent;
 }
 
-/* The number of the page at @at, and where blocks begin: (at + phase) is a multiple. */
+/* The number of the page at position @at. */
 static inline size_t touch_page(size_t nr_pages, bool down, size_t at)
 {
 	return down ? nr_pages - 1 - at : at;

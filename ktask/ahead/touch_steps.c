@@ -78,9 +78,8 @@ static int find_present(struct touch_steps *steps, size_t *at)
 }
 
 /*
- * Return: the first page at a multiple of the step behind @at that is absent, or an error.
- * The program touches one after the other, so it is found by ever larger steps and then
- * by halving.
+ * Return: the position of the first absent page among @at, @at + step and so on, or an
+ * error.  The program touches these in order, so search by doubling and then by halving.
  */
 static long find_absent(struct touch_steps *steps, size_t at)
 {
@@ -96,8 +95,7 @@ static long find_absent(struct touch_steps *steps, size_t at)
 		low = high;
 		high *= 2;
 	}
-	/* Of the pages of numbers below @low the last is present, that of high - 1 is
-	 * not. */
+	/* Page low - 1 is present, page high - 1 is absent. */
 	for (high--; high > low;) {
 		size_t middle = low + (high - low) / 2;
 
@@ -165,7 +163,7 @@ static int find_in_direction(struct touch_steps *steps)
 	return 1;
 }
 
-/* What does not move may go the other way. */
+/* If the known walk does not move, the program may have turned round. */
 int touch_steps_find(struct touch_steps *steps)
 {
 	int found;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Finds a program that touches a mapping in steps: one page of every so many, upwards or
- * downwards, as who walks down a column of a matrix.  One such walk of a mapping is
- * followed, where nothing is touched in order.
+ * Finds a program that touches a mapping in steps, for example along a column of a matrix:
+ * one page, then another at a fixed distance, upwards or downwards.  It follows one such
+ * walk of a mapping, and only if nothing is touched in order.
  *
- * A walk is known by its first pages: so many present ones at the same distance, and none
- * between them.  Ahead of it a window is made of the pages that it will touch, and of no
- * other.  A strip of these is left absent as the mark.  Once the program has touched all
- * of the strip the next window has twice as many pages.  Pages that were made and are not
- * passed are bounded as in touch_frontier.h: by a first window and 3 % of what the program
+ * A walk is recognised by its first pages: WALK_PAGES present ones at the same distance,
+ * and none between them.  A window ahead of it has only the pages that it will touch.  A
+ * strip of these is left absent as the mark.  Once the program has touched all of the
+ * strip, the next window has twice as many pages.  Pages that were made and are not passed
+ * are bounded as in touch_frontier.h: by a first window plus 3 % of what the program
  * touched.
  *
  * Positions count pages in the direction of the walk, as in touch_frontier.h.
  *
- * Behaves badly: who takes several pages in each step is taken for touching at random.
+ * Behaves badly: a program that touches several pages at each step seems to touch at
+ * random.
  *
  * Not thread-safe: only the watcher uses it.
  */
@@ -22,7 +23,7 @@
 
 #include "ahead/touch_frontier.h"
 
-/* Pages from one that is touched to the next, at most. */
+/* The longest distance between two touched pages. */
 #define STEP_MOST ((size_t)128)
 
 struct touch_steps {
@@ -44,27 +45,27 @@ void touch_steps_init(struct touch_steps *steps, size_t nr_pages,
 		      ahead_present_func read_present, void *arg);
 
 /**
- * touch_steps_find - look for one in all of the mapping, unless one is known that moves
+ * touch_steps_find - search all of the mapping for a walk, unless a known one moves
  *
- * Return: whether there is one that was not known, or a negative error.
+ * Return: whether a new walk was found, or a negative error.
  */
 int touch_steps_find(struct touch_steps *steps);
 
 /**
- * touch_steps_follow - see how far it has come
+ * touch_steps_follow - see how far the walk has advanced
  *
  * Return: whether it has moved, or a negative error of read_present().
  */
 int touch_steps_follow(struct touch_steps *steps);
 
-/* It has come to the mark of its last window, or had none. */
+/* Has the walk reached the mark of its last window, or had none? */
 bool touch_steps_wants(const struct touch_steps *steps);
 
 /**
  * touch_steps_window - the next window, if one may be made
  *
- * Of @window the pages at @window->start and every @window->step behind it are to be made,
- * but not those of the strip.
+ * Make the page at @window->start and every @window->step behind it, but not those of the
+ * strip.
  */
 bool touch_steps_window(struct touch_steps *steps, struct touch_window *window);
 

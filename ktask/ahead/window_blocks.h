@@ -8,9 +8,9 @@
  * of each block is left to the program, and shows how far it has come.  Blocks of
  * huge pages have no such page.
  *
- * In a window of huge pages is a hole, a block that shows whether the program fills memory
- * or stores here and there.  Where huge pages come on advice, and so that block has
- * small pages, helpers make most of it: not the mark, nor a page in each piece.
+ * A window of huge pages has a hole, a block that shows whether the program fills memory
+ * or stores here and there.  If huge pages come on advice, the hole has small pages, and
+ * helpers make most of them.  They leave the mark and the first page of each piece.
  *
  * Pieces are short, because the lock of the address space is held for each.
  */
@@ -75,7 +75,7 @@ struct window_maker {
 	/* Do others want the CPU?  Then the rest is left to the program. */
 	bool (*was_preempted)(void *mapping, uint64_t idle_since_ns);
 	/* Make [@from, @to) of @block, all of it if it is a huge page.  Return: 1 if the
-	 * program has come to its beginning before, 0 or -errno. */
+	 * program has reached @from already, 0 or -errno. */
 	int (*make_piece)(void *mapping, const struct window_block *block,
 			  size_t from, size_t to);
 };
@@ -105,7 +105,7 @@ static inline int window_make_block(const struct window_maker *maker,
 
 /*
  * window_make_blocks - make the blocks at positions [@start, @end) of the job, by a helper
- * @idle_ns: its ahead_idle_clock_ns() before
+ * @idle_ns: the helper's ahead_idle_clock_ns() before that
  * @nr: set to how many blocks were begun
  *
  * Return: 0, or the -errno that ended it.
