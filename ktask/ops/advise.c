@@ -37,8 +37,8 @@ static int advise_once(uintptr_t start, uintptr_t end, int advice)
 
 /*
  * Each call begins at @start, because a hugetlb page can only be discarded from its
- * beginning.  Errors are compared, because a call that skips a hole reports the hole
- * only if it has met no other error behind it.
+ * beginning.  The error must be the same as that of the whole call: a call that skips a
+ * hole reports the hole only if no other error follows.
  */
 static uintptr_t find_fail_pos(uintptr_t start, uintptr_t end, int advice,
 			       int error)

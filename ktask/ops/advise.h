@@ -11,7 +11,7 @@
 #include "util/memory_advice.h"
 
 /**
- * advise_known - the kernel has the advice @advice
+ * advise_known - does the kernel know @advice?
  *
  * Calls madvise() with length 0, which checks the advice and nothing else.
  */
@@ -21,9 +21,8 @@ bool advise_known(int advice);
  * advise_range - madvise() over [start, end), tried again where that makes sense
  * @fail_pos: on failure set to the first page for which it fails
  *
- * The position is found by repeating the call on [start, x) and bisecting x.  That is
- * right for calls that work upwards, and does nothing that the first call did not do
- * before it failed.
+ * Finds the position by repeating the call on [start, x) and bisecting x.  That is correct
+ * for calls that work upwards, and repeats only what the first call did before it failed.
  *
  * Return: 0 or -errno.
  */
@@ -33,8 +32,8 @@ int advise_range(uintptr_t start, uintptr_t end, int advice,
 struct op_job;
 
 /**
- * advise_chunk - the same in a chunk of a job, which is told where it failed
- * @passable: an error behind which the job goes on, and that it only notes; 0: none
+ * advise_chunk - the same in a chunk of a job, to which it reports where it failed
+ * @passable: an error after which the job goes on, and that is only noted; 0: none
  */
 int advise_chunk(struct op_job *job, uintptr_t start, uintptr_t end, int advice,
 		 int passable);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of devices that gain nothing from calls at once, as trials have found in this
- * process, twice in a row: the next registrations by them need no trial.
+ * Functions of devices for which two trials in a row found that calls at once gain nothing.
+ * The next registrations by such a function need no trial.  Kept for this process.
  *
- * Locking: none.  An entry is a function and how many registrations still believe it, each
- * in an atomic.  Of two threads that write the same entry one wins, which costs a trial
- * more, or a registration in order.
+ * Locking: none.  An entry has two atomics: the function, and how many registrations still
+ * rely on it.  If two threads write one entry, one of them is lost.  That costs an extra
+ * trial, or one registration in order that could have been parallel.
  *
- * Behaves badly with one function for several devices of which only some gain: after one
- * that does not, the next ones are not tried.
+ * Behaves badly if one function serves several devices and only some of them gain: after
+ * one that does not, the others are not tried.
  */
 #ifndef OPS_CALLS_HISTORY_H
 #define OPS_CALLS_HISTORY_H

@@ -4,14 +4,14 @@
  * it; else by helpers of this process.
  *
  * KTASK_ENGINE=kernel asks for the module; the default is this process.  Owns that
- * setting, and how many threads the kernel may use.  What the device refuses this
- * process does from the beginning.  So errors, the first failing byte and what is left
- * behind are the same as without the device.
+ * setting, and how many threads the kernel may use.  If the device refuses a request,
+ * this process does all of it again.  So errors, the first failing byte and the state
+ * after a failure are the same as without the device.
  *
- * Behaves badly: the kernel's helpers have caps of their own.  A request
- * gets no more threads than a job of this process would, less the helpers that
- * work for the user now, but jobs that begin while it runs do not see it.  The
- * CPU time of the kernel's helpers is not in the result.
+ * Behaves badly: the kernel's helpers have caps of their own.  A request gets as many
+ * threads as a job of this process would, less the helpers that work for the user at that
+ * moment.  But jobs that begin while it runs do not see it.  The CPU time of the kernel's
+ * helpers is not in the result.
  */
 #ifndef OPS_DEVICE_JOB_H
 #define OPS_DEVICE_JOB_H

@@ -2,11 +2,11 @@
 /*
  * discard: give the pages of a range back to the kernel.
  *
- * Like madvise(2) it goes on past unmapped memory and reports it in the end.  It stops
+ * Like madvise(2) it continues past unmapped memory and reports that in the end.  It stops
  * at memory that cannot be discarded (locked, or of a kind that the advice is not for),
- * and keeps all that lies above.  So first the first page of each mapping is discarded,
- * in ascending order, which the plain call would do as well.  If a mapping refuses, or
- * the mappings cannot be listed, the plain call is made.
+ * and keeps everything above.  So it begins by discarding the first page of each mapping,
+ * in ascending order, which the plain call would do as well.  If that fails for a mapping,
+ * or the mappings cannot be listed, it makes the plain call.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -80,7 +80,7 @@ static int discard_around(struct op_job *job)
  *   1 thread                15     25     47     96    185    363    716
  *   2 threads               24     44     56    113    193    294    501
  *
- * The page size of a range is not known before, so the larger min_chunk is used.  With
+ * The page size of a range is not known in advance, so min_chunk is the larger one.  With
  * chunks of 8 MiB instead of 32, a job of 1 GiB of 2 MiB pages takes 2.2 ms instead of
  * 2.06.
  */

@@ -14,7 +14,7 @@
  *	P: written under L before our handlers are installed; from then on by our
  *	   handler in any thread, without L, when the program's runs for the last time
  *	   (SA_RESETHAND)
- *	T: of one thread, and of our handler in it, which may come between any two
+ *	T: written by one thread and by our handler in it, which may run between any two
  *	   instructions
  */
 #include <errno.h>
@@ -68,9 +68,9 @@ static int guard_error(const siginfo_t *info)
 }
 
 /*
- * Does what the kernel would have done without our handler.  A fault recurs as soon as
- * this handler returns.  So it is enough to set the default action, and the core dump
- * shows the faulting instruction.
+ * Do what the kernel would have done without our handler.  A fault recurs as soon as this
+ * handler returns.  So it suffices to set the default action, and the core dump shows the
+ * faulting instruction.
  */
 static void default_action(int sig, const siginfo_t *info)
 {

@@ -2,8 +2,8 @@
 /*
  * Where files begin: see file_layout.h.
  *
- * Behaves badly without memory: of a million files 7800 sizes are added up for each
- * chunk then.
+ * Behaves badly without memory for marks: with a million files it then adds up to 7800
+ * sizes for each chunk.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where files begin that lie one behind another in one range of positions.
+ * Lays out files one behind another in one range of positions.
  *
- * Owns some of these positions, the marks; between two marks sizes are added up.  Does
- * not own the files, whose sizes must stay the same.
+ * Owns the marks: the positions at which some of the files begin.  Between two marks it
+ * adds up sizes.  Does not own the files, whose sizes must stay the same.
  */
 #ifndef OPS_FILE_LAYOUT_H
 #define OPS_FILE_LAYOUT_H
@@ -12,15 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many need no memory. */
+/* Marks that need no allocation. */
 #define FILE_LAYOUT_OWN_MARKS 128
-/* As far apart as marks are where there is memory for them, in files. */
+/* Files from one mark to the next, if there is memory for the marks. */
 #define FILE_LAYOUT_STRIDE 32
 
-/** Bytes of file @index, rounded up as the range has them. */
+/** Bytes of file @index, rounded up as in the range. */
 typedef uint64_t (*file_layout_size_func)(const void *arg, size_t index);
 
-/** Constant between its begin and its end, so that any thread may read it. */
+/** Constant from file_layout_begin() to file_layout_end(); any thread may read it. */
 struct file_layout {
 	file_layout_size_func size;
 	const void *arg;
@@ -34,7 +34,7 @@ struct file_layout {
  * file_layout_begin - lay out @nr_files files from position @pos on
  * @end: set to the end of the last one
  *
- * Return: false where positions do not suffice, below @limit, for so much.
+ * Return: false if the files would reach beyond @limit.
  */
 bool file_layout_begin(struct file_layout *layout, size_t nr_files,
 		       file_layout_size_func size, const void *arg,
@@ -42,8 +42,8 @@ bool file_layout_begin(struct file_layout *layout, size_t nr_files,
 void file_layout_end(struct file_layout *layout);
 
 /**
- * file_layout_find - the last file that begins at @pos or before it
- * @begin: set to where it does
+ * file_layout_find - find the last file that begins at or before @pos
+ * @begin: set to where that file begins
  *
  * Asks for the sizes of fewer than @layout->stride files.
  */

@@ -11,8 +11,8 @@
  *	   runs
  *	A: atomic; of any thread
  *
- * Other fields are the caller's and constant while a job runs.  Two are written by the
- * one thread that works on a file then: its size, in the first job, and late.
+ * Other fields are the caller's and constant while a job runs.  Exceptions are the size of
+ * a file, in the first job, and late: the one thread that works on the file writes them.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,14 +2,14 @@
 /*
  * lock: populate in parallel, then one mlock(2) over the whole range.
  *
- * mlock() decides everything: whether the limit allows it, and in the end whether it
- * worked.  So errors are its own.  The parallel part only saves it work.
+ * mlock() decides whether the limit allows the call and whether it succeeds, so its errors
+ * are those of the plain call.  The parallel part only saves it work.
  *
  * The range is first locked on fault.  That is cheap on untouched memory, and finds
  * holes and a low RLIMIT_MEMLOCK before a page is made.  It also lets the threads
  * account their pages as locked while they make them.  1 GiB of 4 KiB pages, one thread,
  * Linux 6.18: plain mlock 318 ms; populate 322 and mlock 95; lock on fault 0.01,
- * populate 320 and mlock 41.  Only that last walk is left to the caller alone.
+ * populate 320 and mlock 41.  Only the walk of that last mlock is not parallel.
  *
  * Behaves badly with 4 KiB pages and many threads, because of that walk, and with ranges
  * of very many mappings, which are listed.
@@ -154,8 +154,8 @@ static int plain_chunk(void *start, void *end, void *arg)
 }
 
 /*
- * After cancelling.  Pieces that were locked before the call stay locked.  All their
- * pages were present if they were not locked on fault, and still are.
+ * Unlock after the job was cancelled.  Pieces that were locked before the call stay
+ * locked.  If they were not locked on fault, all their pages were present and still are.
  */
 static void unlock_pieces(const struct pieces *pieces)
 {
@@ -200,9 +200,8 @@ static int lock_at_last(struct op_job *job)
 }
 
 /*
- * Runs the pieces one after another, up to the first at which mlock() might stop.
- * mlock() itself does what lies behind that piece.  With a deadline all pieces are one
- * job.
+ * Run the pieces one after another, up to the first at which mlock() might stop; mlock()
+ * itself does the rest.  With a deadline all pieces are one job.
  */
 static int run_by_pieces(struct op_job *job, const struct pieces *pieces)
 {

@@ -5,8 +5,8 @@
  * Behaves badly on kernels before 6.11 with a pool of gigantic pages: each large job
  * reads smaps.
  *
- * Locking: none.  Any thread keeps what it read of the machine, by atomic stores; all read the
- * same.
+ * Locking: none.  Any thread stores what it has read of the machine, atomically; all
+ * threads read the same.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -58,7 +58,7 @@ int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
 		 mapping_visit visit, void *arg);
 
 /**
- * mapping_any_locked - the process has locked memory; also if it is not known
+ * mapping_any_locked - has the process locked memory?  True if that is not known
  */
 bool mapping_any_locked(void);
 
@@ -75,19 +75,19 @@ void mapping_align_range(struct op_job *job);
 /**
  * mapping_align_store - chunk edges for operations that only store
  *
- * As above, but does not read the mappings.  In untouched hugetlb pages larger than 2 MiB
- * two threads may wait for each other; they do nothing twice.
+ * As above, but does not read the mappings.  If hugetlb pages are larger than 2 MiB and
+ * untouched, two threads may wait for each other; neither does work twice.
  */
 void mapping_align_store(struct op_job *job);
 
 /**
  * mapping_first_page - make one page before the others
- * @chunk: what makes it; a failure is left for the chunk that meets it again
+ * @chunk: makes it; a failure is ignored here, because the chunk will meet it again
  *
  * A mapping without pages gets its anon_vma with the first one, and threads that need it
- * at the same time would queue for it.  If more than the one page is then present (huge
- * pages, or memory that was present before), a byte costs so little that job->min_chunk
- * is raised.
+ * at the same time would queue for it.  If a whole huge page is present after that (it
+ * was made, or the memory was present before), a byte costs so little that
+ * job->min_chunk is raised.
  */
 void mapping_first_page(struct op_job *job, ktask_thread_func chunk);
 

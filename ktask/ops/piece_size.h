@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How many bytes a device is given in one call, so that the call takes no longer
- * than a stall budget.  Pure: knows neither clock nor device.
+ * How many bytes to give a device in one call, so that the call takes no longer than a
+ * stall budget.  Arithmetic only: knows neither clock nor device.
  *
- * The aim is half of the budget, since a call may take twice as long as the last
- * one did for the same bytes.  A higher cost per byte is taken over at once; from a
- * lower one a quarter of the difference is, with each call.
+ * The aim is half of the budget, because a call may take twice as long as the last one
+ * did for the same bytes.  A higher cost per byte counts at once.  A lower one reduces
+ * the estimate by a quarter of the difference with each call.
  *
- * Behaves badly where a call costs much whatever its size: the cost per byte then
- * seems high in the first calls, and the pieces take a few calls to grow.
+ * Behaves badly if each call has a high fixed cost: the cost per byte seems high in the
+ * first calls, and the pieces take a few calls to grow.
  */
 #ifndef OPS_PIECE_SIZE_H
 #define OPS_PIECE_SIZE_H

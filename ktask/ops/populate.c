@@ -12,8 +12,8 @@
  * Behaves badly on a range that is present already: each chunk still walks its pages
  * (50 ms per GiB of 4 KiB pages on one thread).
  *
- * Locking: none.  Any thread keeps what the kernel answered, by an atomic store; it answers all
- * the same.
+ * Locking: none.  Any thread stores the kernel's answer, atomically; it is the same for
+ * all threads.
  */
 #include <errno.h>
 #include <sys/mman.h>

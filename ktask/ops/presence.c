@@ -22,9 +22,9 @@
  * there, since samples cost as much as many pages. */
 #define SAMPLED_PARTS 16
 #define SAMPLED_MIN (32 * MIB)
-/* What is made at once: half of the rest.  Each window's end costs threads that wait for
- * one another (half a millisecond), and nothing is made beside the calls for the last
- * one.  Devices take less than half of the time of making pages. */
+/* A window is half of the rest.  At the end of each window threads wait for each other
+ * (half a millisecond), and during the calls for the last one no page is made.  Devices
+ * take less than half of the time of making pages. */
 #define WINDOW_MIN (8 * MIB)
 #define WINDOW_MAX (1024 * MIB)
 
@@ -165,9 +165,9 @@ static bool can_be_ahead(void)
 	return advise_known(MADV_POPULATE_WRITE);
 }
 
-/* One call asks on which nodes the samples are, in a seventh of the time that mincore()
- * takes for each.  mincore() is asked about samples without a node: it also sees pages of
- * files that are not mapped here. */
+/* One call returns the nodes of all samples, in a seventh of the time of a mincore() for
+ * each.  mincore() then checks samples without a node: it also sees pages of files that
+ * are not mapped here. */
 static bool check_samples(uintptr_t start, uintptr_t end)
 {
 	void *samples[PRESENT_SAMPLES + 1];

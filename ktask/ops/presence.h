@@ -3,15 +3,15 @@
  * Makes the pages of a range present ahead of a thread that goes through it in ascending
  * order: helpers populate a window while the thread works on the window before.
  *
- * A window that is present according to samples is skipped.  Memory of a device has no
- * pages to make.  That is no error here: whoever uses the memory next decides.
+ * A window that is present according to samples is skipped.  Device memory has no pages to
+ * make.  That is no error here: the next use of the memory decides.
  *
- * A call of a device that takes the lock of the process's mappings for writing would wait
+ * If a device takes the lock of the process's mappings for writing, its call would wait
  * for each chunk that populates, and the next chunk for the call.  While such a device is
- * called (presence_yield_lock()), pages are touched instead, which takes a fifth longer.
+ * called (presence_yield_lock()), helpers touch pages instead, which takes a fifth longer.
  *
- * Locking: none.  The thread says in an atomic when pages are to be touched; helpers read
- * it before each step, so a call waits for one step at most.
+ * Locking: none.  The thread sets the atomic yields while pages shall be touched.  Helpers
+ * read it before each step, so a call waits for one step at most.
  *
  * Behaves badly on kernels without MADV_POPULATE_WRITE (before 5.14): there all threads
  * make a window when it is reached, not ahead.
@@ -46,7 +46,7 @@ struct presence {
 };
 
 /**
- * presence_begin - nothing is done before presence_reach()
+ * presence_begin - prepare; presence_reach() begins the first window
  * @range: addr, len, opts, watch; the flags of ops.h
  */
 void presence_begin(struct presence *presence, const struct op_job *range,

@@ -3,8 +3,8 @@
  * register: several threads make pages, and the device is called for one piece after
  * another.
  *
- * Owns the arguments, the order of the steps, and what is reported about them.  How the
- * device is called is register_ways.h's, the pieces are registration.h's.
+ * Owns the arguments, the order of the steps, and the report about them.  register_ways.h
+ * has the ways in which the device is called, registration.h the pieces.
  *
  * Cleanup goes in reverse order: end the job that makes pages ahead, unregister, free.
  * An exception that a callback throws unwinds in the same order (-fexceptions).

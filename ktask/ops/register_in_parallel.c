@@ -3,15 +3,15 @@
  * Several threads call the device: each chunk of a job makes the pages of its pieces,
  * unless the device does, and registers them.
  *
- * A device may take several calls at once and still do less than by one call after
- * another.  So a trial comes first: the caller registers two pieces, then two threads
- * some, whose pages are there.  If calls at once gain nothing (calls_at_once.h), the
- * caller makes the next ones in order, while helpers make pages, until the next trial; and
- * so it does in the next registrations by the same function, without one, once two trials
- * in a row have said so (calls_history.h).  Helpers must not stand before a lock of the
- * device with the caller behind them: they have the lowest priority.
+ * A device may accept several calls at once and still do less than with one call after
+ * another.  So there is a trial first: the caller registers two pieces, then two threads
+ * register some whose pages are present.  If calls at once gain nothing (calls_at_once.h),
+ * the caller makes the next calls in order, while helpers make pages, until the next
+ * trial.  After two such trials in a row, the next registrations by the same function do
+ * so without a trial (calls_history.h): helpers have the lowest priority, and the caller
+ * must not queue behind them for a lock of the device.
  *
- * Behaves badly with a range that is short, or that has large units: there is no trial.
+ * Behaves badly if the range is short or has large units: then there is no trial.
  */
 #include "calls_at_once.h"
 #include "calls_history.h"
@@ -20,25 +20,27 @@
 /* Some 100 us of pinning what is present. */
 #define MIN_CHUNK_BYTES (8 * MIB)
 
-/* A trial is two pieces by the caller, and then some by two threads, until enough was
- * seen of calls that had another beside them. */
+/* A trial is two pieces by the caller, and then jobs of two threads, until enough calls
+ * had another beside them. */
 #define TRIAL_THREADS 2
-#define TRIAL_BYTES (2 * MIB) /* of each of the former */
-/* A job of the latter: so long they would take alone, if units and so many times
- * TRIAL_BYTES allow.  A helper comes in a part of that. */
+#define TRIAL_BYTES (2 * MIB) /* of each of the caller's pieces */
+/* The calls of a job of two threads would take TRIAL_JOB_NS alone, unless units are larger
+ * or that is more than TRIAL_JOB_PIECES times TRIAL_BYTES.  A helper begins in a part of
+ * that time. */
 #define TRIAL_JOB_NS 2500000
 #define TRIAL_JOB_PIECES 16
 #define TRIAL_JOBS 4
 #define TRIAL_PIECES (2 + TRIAL_JOB_PIECES)
 /* Larger units would make a trial long. */
 #define TRIAL_UNIT_MAX (16 * MIB)
-/* In a range of so many pieces it costs 3 % of the time at most, of two threads. */
+/* The fewest pieces of a range that has a trial, which then costs two threads at most 3 %
+ * of the time. */
 #define TRIAL_LEAST 64
-/* So many times a trial's bytes are registered in order behind the first one that found
- * no gain; twice as many behind each further one.  Trials then take 3 % at most. */
+/* After the first trial without a gain so many times its bytes are registered in order;
+ * after each further one twice as many.  Trials then take 3 % at most. */
 #define TRIAL_STRETCH 32
 
-/* To make pages first is to go over them twice, which costs a tenth. */
+/* If the device can make the pages, let it: making them first costs a tenth. */
 static int add_piece(struct ktask_registration *registration, uintptr_t pos,
 		     uintptr_t end, unsigned flags, uintptr_t *bad)
 {
@@ -50,7 +52,7 @@ static int add_piece(struct ktask_registration *registration, uintptr_t pos,
 		error = presence_make(pos, end, flags, bad);
 	if (!error)
 		error = registration_add(registration, pos, end);
-	/* Which page it was, the device does not tell. */
+	/* The device does not tell which page could not be made. */
 	if (error && makes && !present &&
 	    !registration_is_foreign(registration))
 		error_made = presence_make(pos, end, flags, bad);

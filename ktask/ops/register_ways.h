@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How the device is called for [start, end) of a registration: one call at a time, while
- * helpers make the pages ahead; or several calls at once.
+ * Two ways to call the device for [start, end) of a registration: one call at a time,
+ * while helpers make the pages ahead; or several calls at once.
  *
- * Edges of what is asked for lie at multiples of a unit, but those of the range.
+ * @start and @end are multiples of a unit, except where the range itself begins or ends.
  */
 #ifndef OPS_REGISTER_WAYS_H
 #define OPS_REGISTER_WAYS_H

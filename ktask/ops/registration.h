@@ -4,7 +4,7 @@
  * functions.  Each call is timed.  A piece whose call succeeded is kept, and is
  * unregistered exactly once.
  *
- * Locks: "L" fields are protected by the registration's lock, which is never held
+ * Locking: "L" fields are protected by the registration's lock, which is never held
  * while a function of the program runs.  The others are written by the caller
  * while no helper works.
  */

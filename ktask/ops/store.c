@@ -16,10 +16,10 @@
  *	  memset                -    -   40   44   22    19   19
  *	  16-byte streaming     -    -   15   15   15    15   15
  *
- * and two threads alike.  So: streaming pays where memory is touched and the
- * job does not fit into the last cache; it loses where the kernel has just
- * cleared the page into the caches.  The wider vectors gain nothing that
- * lasts, and are left out.
+ * The ratios are the same with two threads.  So streaming pays if the memory is touched
+ * and the job does not fit into the last-level cache.  It loses if the kernel has just
+ * cleared the page into the caches.  Wider vectors gain nothing reliable, and are not
+ * used.
  */
 #include <stdint.h>
 #include <string.h>

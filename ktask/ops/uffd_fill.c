@@ -24,11 +24,11 @@
 #include "common/struct_size.h"
 #include "util/clock.h"
 
-/* Copied between two polls for faults: some 30 us, for which a fault may wait. */
+/* Bytes copied between two polls for faults: some 30 us, for which a fault may wait. */
 #define BLOCK_BYTES (64 * KIB)
-/* The same for so long after a fault, since others follow.  It costs an eighth more CPU
- * time.  Where the host of a virtual machine has to give memory, each page may take as
- * long as a whole block else. */
+/* After a fault blocks are shorter for SHORT_BLOCKS_NS, because others follow.  That costs
+ * an eighth more CPU time.  If the host of a virtual machine has to provide memory, one
+ * page may take as long as a whole block does otherwise. */
 #define SHORT_BLOCK_BYTES (16 * KIB)
 #define SHORT_BLOCKS_NS 5000000ull
 
@@ -61,11 +61,11 @@ static bool must_end(const struct uffd_job *uffd)
 }
 
 /*
- * Faults are served by the caller, which has the program's priority: a helper might read
- * a message and then get no CPU.  Helpers serve faults only while the caller does not,
- * because it waits for the source or for the helpers.
+ * May the calling thread serve faults?  If so it will serve for the next @ns.
  *
- * Return: may this thread serve now?  If so it will serve for the next @ns.
+ * The caller serves, because it has the program's priority: a helper might read a message
+ * and then get no CPU.  Helpers serve only if the caller does not, because it waits for
+ * the source or for helpers.
  */
 static bool may_serve(struct uffd_job *uffd, uint64_t ns)
 {

@@ -13,8 +13,8 @@
 /**
  * struct uffd_job - on the stack of the caller
  *
- * Locks: "S" fields are protected by stream_lock.  What is atomic is written by all
- * threads; the rest is only read while the job runs.
+ * Locking: "S" fields are protected by stream_lock.  Any thread writes atomic fields; the
+ * rest is only read while the job runs.
  */
 struct uffd_job {
 	const struct ktask_uffd_ctl *fill;

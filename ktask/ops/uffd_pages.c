@@ -53,7 +53,7 @@ static int copy_once(struct uffd_job *uffd, const char *buf, uintptr_t addr,
 	}
 	if (error != -EEXIST)
 		return error;
-	/* Who waits may have asked before somebody else made it. */
+	/* A thread may have begun to wait just before the page was made. */
 	wake_page(uffd, addr);
 	*done = uffd->page_bytes;
 	return 0;
@@ -102,7 +102,7 @@ static int serve_page(struct uffd_job *uffd, const struct files_buffer *buffer,
 		behind = uffd->job->len - offset;
 	if (!behind || behind > buffer->len)
 		return 0;
-	/* What cannot be read now is nobody's yet. */
+	/* Pages that cannot be read now are left for later. */
 	uffd_source_read(uffd, buffer->at, behind, offset, &came);
 	return uffd_copy(uffd, buffer->at, offset, came & ~(page - 1), failed);
 }

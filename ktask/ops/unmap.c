@@ -89,7 +89,7 @@ static bool is_worthwhile(const struct op_job *job)
 	       in_one_mapping(job);
 }
 
-/* Whoever wants no more, or is late, ends only what several threads do. */
+/* A deadline or the progress function ends only the parallel part. */
 static int unmap_plainly(struct op_job *job)
 {
 	uintptr_t start = (uintptr_t)job->addr;

@@ -61,7 +61,7 @@ static int unregister_in_parallel(struct register_call *call)
 		call, &job, 0, call->registration->nr_pieces, unregister_chunk);
 
 	forget_gone(call->registration);
-	/* Helpers may have ended the last ones after the caller was told to stop. */
+	/* Helpers may have unregistered the last pieces after the caller had to stop. */
 	return call->registration->nr_pieces ? error : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where a C++ exception, or the end of its thread, must not pass: other threads still
- * use what lies on the stack.
+ * Guards blocks through which no C++ exception, nor the end of the thread, may unwind:
+ * other threads still use data on this stack.
  *
  * A file that includes this needs libgcc_s, and must not be part of the shim.
  */
