@@ -37,7 +37,7 @@ struct files_open {
 };
 
 /*
- * What an operation does with [from, to) of a file, counted from file->offset.  On
+ * Does the operation's work on [from, to) of a file, counted from file->offset.  On
  * failure it sets *fail_at to the first byte that failed, if that is not @from.  Several
  * threads call it at once.
  *
@@ -93,17 +93,19 @@ struct files_buffer {
 
 typedef int (*files_buffer_func)(const struct files_buffer *buffer, void *arg);
 
-/* As many slabs, of two buffers each, are kept; threads beyond do without. */
+/* The most slabs of a job, of two buffers each; further threads have no buffer. */
 #define FILES_SLABS 32
 
 /**
- * struct files_buffers - those of a job, kept until its end
+ * struct files_buffers - the buffers of a job, kept until its end
  *
- * @kept: set before the first is used by jobs that are worth a slab
+ * @kept: set before the first buffer is used, by jobs that are worth a slab
+ *
+ * Locking: @lock protects what follows it.
  */
 struct files_buffers {
 	bool kept;
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock;
 	unsigned nr_slabs;
 	unsigned nr_free;
 	char *slabs[FILES_SLABS];
@@ -112,13 +114,13 @@ struct files_buffers {
 
 void files_buffers_begin(struct files_buffers *buffers);
 
-/** files_buffers_end - give the memory back; nobody uses any more */
+/** files_buffers_end - give the memory back; no thread may use a buffer any more */
 void files_buffers_end(struct files_buffers *buffers);
 
 /**
- * files_with_buffer - call @func with 1 MiB, or one block where there is none
+ * files_with_buffer - call @func with a buffer of 1 MiB, or with a single block
  *
- * The block lies on the stack; otherwise little of the stack is used.  Any thread.
+ * The block is on the stack; otherwise little of the stack is used.  Any thread.
  *
  * Return: what @func does.
  */

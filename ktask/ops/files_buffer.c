@@ -2,13 +2,15 @@
 /*
  * Memory that operations on files read into and write from: see files.h.
  *
- * Two buffers share a huge page if there is one.  Then a direct request has one piece
- * of memory instead of 256, which cost the device more: with huge pages a virtual disk
- * read and wrote 1.6 times as much (bench/notebook/2026-11.md).  A buffer is used again
- * until the job ends, since the faults of a fresh buffer take as long as reading into it.
+ * Two buffers share a huge page if the kernel has one.  Then a direct request has one
+ * segment instead of 256, which cost the device more: with huge pages a virtual disk
+ * read and wrote 1.6 times as much (bench/notebook/2026-11.md).  Buffers are reused until
+ * the job ends, because the faults of a new buffer take as long as reading into it.
  *
- * Behaves badly where memory is fragmented: the kernel may take milliseconds to
- * find a huge page, once for two threads, or it gives small ones.
+ * Behaves badly if memory is fragmented: the kernel may take milliseconds to find a huge
+ * page for two threads, or gives small pages.
+ *
+ * Locking: files.h.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "util/assertion.h"
 
 /* A huge page of most machines; elsewhere these are small pages. */
 #define SLAB_BYTES (2 * MIB)
@@ -56,14 +59,15 @@ static char *map_slab(void)
 	return at + before;
 }
 
-/* With the lock held.  Return: NULL where none is free. */
+/* Return: NULL if none is free. */
 static char *take_free(struct files_buffers *buffers)
 {
+	util_assert_held(&buffers->lock);
 	return buffers->nr_free ? buffers->free[--buffers->nr_free] : NULL;
 }
 
-/* Return: one half of it, or where others were faster and there is no room for
- * it, a buffer of theirs, if one is free. */
+/* Return: one half of @slab.  If other threads have filled the table meanwhile: one of
+ * their buffers, or NULL if none is free. */
 static char *add_slab(struct files_buffers *buffers, char *slab)
 {
 	char *at = slab;
@@ -93,7 +97,7 @@ static char *take_buffer(struct files_buffers *buffers)
 	pthread_mutex_unlock(&buffers->lock);
 	if (at || !may_grow)
 		return at;
-	/* Not with the lock held: others may wait for it. */
+	/* Without the lock, because this may take long. */
 	at = map_slab();
 	return at ? add_slab(buffers, at) : NULL;
 }

@@ -86,7 +86,6 @@ static bool is_caller(const struct uffd_job *uffd)
 	return pthread_equal(pthread_self(), uffd->caller);
 }
 
-/* In the caller, with the lock held. */
 static int ask_program(struct uffd_job *uffd)
 {
 	const struct ktask_opts *opts = uffd->job->opts;
@@ -98,12 +97,13 @@ static int ask_program(struct uffd_job *uffd)
 	return uffd_tell_progress(uffd, 1) ? -ECANCELED : 0;
 }
 
-/* In the caller, with the lock held. */
 static int check_stall(struct uffd_job *uffd, uint64_t since_ns)
 {
 	unsigned stall_ms = uffd->fill->stall_ms;
 	int error = uffd->error;
 
+	util_assert(is_caller(uffd));
+	util_assert_held(&uffd->stream_lock);
 	if (error)
 		return error;
 	if (op_is_late(uffd->job) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Assertions for what is above the hosts, as kt_assert() is for what is below: evaluated
- * in builds with the address or the thread sanitizer, which report where it was.
+ * Assertions for layers above the hosts; those below have kt_assert().  They are evaluated
+ * in builds with the address or the thread sanitizer, which report where one failed.
  * Elsewhere they cost nothing.
  */
 #ifndef KTASK_UTIL_ASSERTION_H
@@ -16,7 +16,7 @@
 #define util_assert(condition) ((void)sizeof(!(condition)))
 #endif
 
-/* Somebody holds it, who should be this thread. */
+/* Is the lock held?  Does not check that this thread holds it. */
 static inline void util_assert_held(pthread_mutex_t *lock)
 {
 	util_assert(pthread_mutex_trylock(lock) == EBUSY);
