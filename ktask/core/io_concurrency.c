@@ -10,17 +10,17 @@
 
 /* Twice as many threads must bring this part of the rate, as 1 / n. */
 #define GAIN_NEEDED 16
-/* Windows before a trial, so that there is a rate to compare with; the most of a
- * trial; and about how many a mean is over. */
+/* Windows before a trial, so that there is a rate to compare with; the most windows of a
+ * trial; and about how many windows a mean covers. */
 #define WINDOWS_BEFORE 2
 #define WINDOWS_TRIED 6
 #define WINDOWS_KEPT 8
 /* Windows between trials, first and last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
-/* What is left of it for the next job: that may have another device. */
+/* The longest hold at the beginning of a job, which may use another device. */
 #define HOLD_NEXT_JOB 64
-/* Windows scatter by this part at least, as 1 / n: two say little of it. */
+/* The least spread to assume, as 1 / n: two windows say little about it. */
 #define SPREAD_LEAST 32
 /* A window is an outlier if its distance from the mean is more than 1 / OUTLIER_PART of
  * the mean, and more than OUTLIER_SPREADS times the spread.  After OUTLIER_WINDOWS of

@@ -60,7 +60,7 @@ void kt_worker_begin_at(struct kt_worker *worker, const struct kt_job *job,
 	worker->node = node;
 	worker->range = range;
 	worker->cost.mean = kt_load(&job->cost.mean);
-	/* The two are stored one by one: half an estimate may be seen. */
+	/* Stored one after the other: a reader may see a new and an old half. */
 	worker->cost.high = KT_MAX(kt_load(&job->cost.high), worker->cost.mean);
 	worker->chunks = 0;
 	kt_store(&worker->units, 0);
@@ -111,11 +111,11 @@ uint64_t kt_job_units(const struct kt_job *job)
 }
 
 /*
- * Workers that join later, and workers in a cheap stretch, learn the cost of expensive
- * units from here.  If a worker's cost is far below the job's, it has never met such
- * units and takes the job's cost.  If it is a little below, the worker's estimate has
- * decayed, and the job takes that.  A race loses an update; then the size of a chunk is
- * a little off.
+ * The job's cost tells workers that join later, and workers in a cheap stretch, about
+ * expensive units.  If a worker's cost is far below the job's, the worker has never met
+ * such units and takes the job's cost.  If it is a little below, the worker's estimate
+ * has decayed, and the job takes that.  A race may lose an update, which makes the size
+ * of a chunk a little wrong.
  */
 static void share_cost(struct kt_job *job, struct kt_worker *worker)
 {

@@ -7,13 +7,14 @@
  * returned, one thread may call kt_undo().  Nothing here blocks, except on the iterator
  * lock of a range.
  *
- * Locking: only the iterator's.  Of each field it is said who writes it:
+ * Locking: there is only the iterator lock.  Each field says who writes it:
  *
  *	I: set before the first thread works on the job, constant while one does
  *	C: the job's caller, between its chunks; others read it by kt_load()
  *	W: the worker's own thread; what others read is written by kt_store()
  *	A: any thread that works on the job, by kt_cas(), kt_add() and kt_store()
  *	L: whoever holds the range's iter_lock
+ *
  * While one thread begins the job or undoes it, everything belongs to that thread.
  */
 #ifndef KTASK_CORE_JOB_H

@@ -87,10 +87,10 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
  * kt_placement_deal - choose the range that the next thread works on first
  * @has_capacity: may a helper of @job be bound to that node now?  NULL: to any
  *
- * Of the ranges whose node has capacity, it is the one with the most left per thread.
- * If nothing is left of any of these, it is one that is used up: it is better to bind a
- * helper to another node than to overload a full one.  If no node has capacity, it is
- * the range with the most left per thread.  One thread at a time may call this.
+ * Among ranges whose node has capacity, chooses the one with the most left per thread.  If
+ * all of these are used up it chooses one of them nevertheless: it is better to bind a
+ * helper to another node than to overload a full one.  If no node has capacity, it chooses
+ * among all ranges.  One thread at a time may call this.
  *
  * Return: its index; 0 if nothing is left anywhere.
  */

@@ -28,8 +28,8 @@ struct kt_cost {
 };
 
 /*
- * A claim costs about 50 ns.  So by the mean cost a chunk takes at least this time, or
- * the target if that is less, even if a high cost may come.
+ * A claim costs about 50 ns.  So at the mean cost a chunk takes at least this time, or
+ * the target if that is less, even if expensive units may follow.
  */
 #define KT_SHORTEST_NS 20000
 

@@ -28,7 +28,7 @@
 #define COOLDOWN_LAST 1024
 /* A limit that moves by at most this part of it, as 1 / n, changes no rate. */
 #define LIMIT_PART 16
-/* Threads that come or go in a trial have done so by then. */
+/* By then the threads of a trial have come or gone. */
 #define SETTLE_NS 2000000
 /* A trial of more threads ends once their rate has been lower by this part, as 1 / n,
  * for so long. */
@@ -348,9 +348,9 @@ static void move_limit(struct kt_tune *tune, unsigned limit)
 	tune->limit = limit;
 }
 
-/* The rate of the former count says nothing about the new one.  So try all threads
- * that are allowed, as at the beginning.  A trial of whether the new ones pay did
- * worse: the last of 20 jobs that share 819 permits then ended a seventh later. */
+/* The rate of the former count says nothing about the new one.  So take all threads that
+ * are allowed, as at the beginning.  The alternative, a trial of the new threads, did
+ * worse: the last of 20 jobs that share 819 permits ended a seventh later. */
 static void begin_again(struct kt_tune *tune, unsigned limit)
 {
 	tune->settling = true;

@@ -12,10 +12,10 @@
  *
  * Probes find a much lower count soon.  A probe lasts a millisecond.  As soon as there
  * is a rate to compare with, the job probes half of its threads.  If they do as well, it
- * probes half of these, and so on.  A whole trial of the last count that did as well
+ * probes half of these, and so on.  A full trial of the last count that did as well
  * decides.  If all threads pay there is one probe, which costs at most a 67th of what is
- * left.  The machine may have been busy in that moment, so probes are repeated after
- * eight times as much time.
+ * left.  The machine may have been busy at that moment, so the probe is repeated, each
+ * time after an interval eight times as long.
  *
  * Where few threads are best, many threads can have a third of the best rate.  Their
  * chunks take longer, and nobody adapts the job until the caller's chunk has ended.  So
@@ -128,7 +128,7 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 
 /*
- * kt_tune_known - begin with @threads, which were measured to be the best
+ * kt_tune_known - begin with @threads, which was measured to be the best count
  *
  * After kt_tune_begin().  They are held for a while before others are tried, and there
  * is no ramp.
@@ -161,8 +161,8 @@ unsigned kt_tune_ramp_step(struct kt_tune *tune, uint64_t now_ns, uint64_t own,
 void kt_tune_ramp_end(struct kt_tune *tune, uint64_t now_ns, uint64_t units);
 
 /*
- * kt_tune_limit - the job asked for what kt_tune_step() returned, and has @had
- * @all: that is as many as it asked for
+ * kt_tune_limit - tell how many threads the job got after kt_tune_step(): @had
+ * @all: it got all that it asked for
  *
  * Other jobs may hold the rest.  Then fewer threads are tried, and never more than @had
  * until more are allowed.  A limit that changes by more than a sixteenth ends a trial,

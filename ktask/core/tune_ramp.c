@@ -10,8 +10,8 @@
 /* A ramp goes up by this factor.  A step is measured so often before it does not pay. */
 #define RAMP_FACTOR 4
 #define RAMP_TRIES 4
-/* What a job must take at least, were all threads to pay, to have a ramp; and more than
- * a first step that pays in full. */
+/* A job has a ramp only if it would take at least this long with threads that all pay; and
+ * longer than a first step that pays in full. */
 #define RAMP_LEFT_NS 12000000
 #define RAMP_FAST_NS 30000000
 /* Epochs from its end to a trial of more threads. */
@@ -33,7 +33,7 @@ bool kt_tune_ramp(struct kt_tune *tune)
 	return true;
 }
 
-/* Rates of one thread are no measure for what all do: begin anew. */
+/* The rate of one thread says nothing about the rate of all: begin anew. */
 static void end_ramp(struct kt_tune *tune, unsigned threads)
 {
 	tune_begin_phase(tune, KT_TUNE_HOLD, KT_MIN(threads, tune->limit));
@@ -58,7 +58,7 @@ static bool ends_within(const struct kt_tune *tune, uint64_t ns, uint64_t own,
 	return left / tune->max < rate / (KT_RATE_NS / ns);
 }
 
-/* Between the count that was best and one that was too many, or that all are. */
+/* Try a count between the best one and one that was too many, or the maximum. */
 static void try_middle(struct kt_tune *tune, unsigned few, unsigned many)
 {
 	if (few * 2 >= many) {

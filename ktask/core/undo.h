@@ -11,8 +11,8 @@
  * kt_undo - call the job's undo function over what succeeded
  * @worker_at: the host's: the @index-th worker, 0 to @nr_workers - 1
  *
- * All workers must have returned from kt_job_work().  In ascending order within a range,
- * and range by range.  Does nothing if the job has no undo function.
+ * All workers must have returned from kt_job_work().  Undoes range by range, in ascending
+ * order within a range.  Does nothing if the job has no undo function.
  */
 void kt_undo(struct kt_job *job,
 	     const struct kt_worker *(*worker_at)(void *host, unsigned index),

@@ -116,17 +116,17 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	unsigned threads;
 
 	ctx->until_ns = UINT64_MAX;
-	/* Before: what changes while limits are read is seen next time. */
+	/* Read this first: a change while limits are read is then seen next time. */
 	if (ctx->changes)
 		ctx->changes_seen = kt_load(ctx->changes);
 	threads = kt_host.allowed_threads(ctx, now_ns, refresh, &ctx->until_ns);
-	/* Whatever a host reads, and whoever wrote that. */
+	/* Must hold whatever other processes wrote that a host has read. */
 	kt_assert(threads >= 1 && threads <= ctx->wanted);
 	return threads;
 }
 
-/* Nobody takes the steps of a detached job.  Who manages compensating helpers wants
- * all threads. */
+/* A detached job has no ramp, because nobody takes its steps; nor has a job with
+ * compensating helpers, whose manager wants all threads. */
 static void begin_ramp(struct kt_context *ctx)
 {
 	struct kt_split *split = &ctx->job.split;
@@ -155,7 +155,7 @@ void kt_context_begin(struct kt_context *ctx)
 		ctx->job.ranges[ctx->caller.range].dealt++;
 	}
 	kt_context_adjust(ctx, allowed_threads(ctx, ctx->start_ns, false));
-	/* Helpers may be on their way from the job before. */
+	/* Helpers may not have left the job before yet. */
 	if (ctx->job.threads < ctx->wanted)
 		ctx->next_refresh_ns = KT_MIN(
 			ctx->next_refresh_ns,

@@ -18,9 +18,9 @@
  * Locking: there is no lock.  Each field says who writes it:
  *
  *	I: set before kt_context_begin(), constant from then on
- *	C: the caller's; of a detached job the starter's until it is waited for
- *	M: who manages the group: the caller; for ctx->compensating the host's
- *	   manager until that has left, then the caller
+ *	C: the caller; for a detached job the starting thread, until it has a caller
+ *	M: the manager of the group: the caller; for ctx->compensating the host's
+ *	   concurrency manager until that has left, then the caller
  *	H: the helper that runs the item, until its state is KT_ITEM_DONE
  *	A: written by one, read by any thread: kt_load() and kt_store()
  */
@@ -85,16 +85,16 @@ struct kt_context {
 	struct kt_helpers helpers;
 	struct kt_helpers *compensating; /* for blocked threads, or NULL; A */
 
-	/* What the host may set behind kt_context_init(). */
+	/* The host may set these after kt_context_init(). */
 	bool fixed; /* as many threads as are allowed, not as many as pay; I */
 	bool measure_cpu; /* I */
 	bool interruptible; /* caller.tick may stop the job, helped or not; I */
 	uint32_t detached; /* A */
 	bool may_grow; /* begins alone: kt_context_grow() may follow; C */
 	uint64_t progress_ns; /* between two calls of progress; I */
-	/* Tell the client; not 0 cancels the job.  Or NULL. */
+	/* Reports to the client; a result other than 0 cancels the job.  May be NULL. */
 	int (*progress)(struct kt_context *ctx, bool last);
-	/* Counts changes in who shares the machine, or NULL. */
+	/* Counts changes by the jobs that share the machine.  May be NULL. */
 	const uint32_t *changes; /* C */
 
 	struct kt_worker caller; /* C */
@@ -175,8 +175,8 @@ void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns);
  */
 bool kt_context_resubmit(struct kt_context *ctx, uint64_t now_ns);
 
-/* kt_context_tick - the caller's, between two chunks; its worker.tick, unless
- * the host has one of its own, which then calls this */
+/* kt_context_tick - worker.tick of the caller, called between two chunks.  If the host has
+ * a tick function of its own, that calls this. */
 bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns);
 
 /* kt_context_work - the calling thread takes chunks until none is left */
@@ -206,8 +206,8 @@ uint64_t kt_context_units(const struct kt_context *ctx);
  * any thread */
 bool kt_context_settled(const struct kt_context *ctx);
 
-/* kt_context_stuck - is a helper in a chunk of which no end is seen?  By the
- * caller, at refreshes. */
+/* kt_context_stuck - is a helper in a chunk that does not seem to end?  By the caller, at
+ * refreshes. */
 bool kt_context_stuck(struct kt_context *ctx, uint64_t now_ns);
 
 /* kt_context_worker_at - the workers: 0 the caller, then all items */
@@ -219,8 +219,8 @@ static inline unsigned kt_context_nr_workers(const struct kt_context *ctx)
 
 const struct kt_worker *kt_context_worker_at(void *ctx, unsigned index);
 
-/* kt_context_adjust - make @threads work on the job, as far as can be had; by
- * the caller */
+/* kt_context_adjust - make @threads work on the job, or as many as are available; by the
+ * caller */
 void kt_context_adjust(struct kt_context *ctx, unsigned threads);
 
 /*
@@ -249,8 +249,8 @@ bool kt_item_tick(struct kt_worker *worker, uint64_t now_ns);
 /* kt_item_work - take chunks; the host's thread that runs @item */
 void kt_item_work(struct kt_item *item);
 
-/* kt_item_release - give the permits back; the last that a helper does.  Not in
- * the child of a fork: they are the parent's. */
+/* kt_item_release - give the permits back; a helper's last access to the item.  Not in the
+ * child of a fork, because the permits are the parent's. */
 void kt_item_release(struct kt_item *item);
 
 static inline struct kt_item *kt_item_of(struct kt_worker *worker)

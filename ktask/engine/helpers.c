@@ -260,8 +260,8 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads)
 		/* Helpers that have begun may finish the job before the last one is woken. */
 		if (kt_job_idle(&ctx->job))
 			break;
-		/* Before: the helper compares itself with it.  Never lower in
-		 * between, or helpers behind it would leave. */
+		/* Raise it before submitting: the helper compares its number with it.
+		 * Never lower it meanwhile, or helpers with higher numbers would leave. */
 		if (ctx->job.threads < nr + 1)
 			kt_store(&ctx->job.threads, nr + 1);
 		if (!submit_helper(ctx, item))

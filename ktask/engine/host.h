@@ -47,7 +47,7 @@ enum kt_item_state {
 	KT_ITEM_RUNNING, /* a helper has begun and not left */
 };
 
-/* Stages of a job that kt_host_ops.notify tells of, in this order. */
+/* The stages of a job, in this order, for kt_host_ops.notify. */
 enum kt_stage {
 	KT_STAGE_BEGUN, /* times and threads are known, no helper is there */
 	KT_STAGE_ADJUSTED, /* at the end of each refresh */
@@ -72,7 +72,7 @@ struct kt_host_ops {
 	/**
 	 * @submit: hand @item to a helper
 	 *
-	 * By the caller, or by who manages compensating helpers, once the
+	 * By the caller, or by the manager of compensating helpers, once the
 	 * item's permit is held and its worker is initialised.  Must not wait
 	 * for a thread.  The helper calls kt_item_work() and, when that has
 	 * returned, kt_item_release(); after that it must not touch the item.
@@ -88,8 +88,8 @@ struct kt_host_ops {
 	 * @cancel: take back @item if no helper has begun it
 	 * @now_ns: about now
 	 *
-	 * By who submitted it, or at the end by the caller.  Atomic against the
-	 * helper that begins: exactly one of the two gets the item.
+	 * By the thread that submitted it, or at the end by the caller.  Atomic
+	 * against the helper that begins: exactly one of the two gets the item.
 	 *
 	 * Return: true if the item is the submitter's again and no helper will
 	 * touch it; false if a helper has begun, or has left already.
@@ -111,12 +111,12 @@ struct kt_host_ops {
 	 * @wait: wait until no helper is in @item, and lend it a priority
 	 *
 	 * By the caller at the end of a job, for one item at a time, after
-	 * @cancel returned false.  Also by who submitted @item, when @state said
-	 * %KT_ITEM_DONE, to let the host finish with it; that must not wait for
-	 * long.  A helper that is kept from a CPU gets the calling thread's
-	 * priority and may use its CPUs.  May return earlier if the helper could
-	 * not begin after all: then @state says %KT_ITEM_QUEUED, and the engine
-	 * cancels it again.
+	 * @cancel returned false.  Also by the thread that submitted @item, after
+	 * @state returned %KT_ITEM_DONE, so that the host can clean up; this must
+	 * not wait for long.  A helper that gets no CPU is given the calling
+	 * thread's priority and may use its CPUs.  May return earlier if the
+	 * helper could not begin after all: then @state returns %KT_ITEM_QUEUED,
+	 * and the engine cancels the item again.
 	 *
 	 * Return: true if a priority was lent.
 	 */
@@ -153,13 +153,13 @@ struct kt_host_ops {
 	 * @permit_put: give back what @permit_get took
 	 *
 	 * Exactly once for each @permit_get that returned true: by the helper that
-	 * leaves, in kt_item_release(), by who cancelled the item, or by the
-	 * caller after @submit returned false.
+	 * leaves, in kt_item_release(), by the thread that cancelled the item, or
+	 * by the caller after @submit returned false.
 	 */
 	void (*permit_put)(struct kt_item *item);
 
 	/**
-	 * @permit_yield: @item's helper shall leave and has not yet
+	 * @permit_yield: @item's helper shall leave but has not left yet
 	 *
 	 * By the caller, at each refresh until the helper has left.  If the
 	 * helper gets no CPU the host may let another one run in its place.
@@ -171,10 +171,10 @@ struct kt_host_ops {
 	 * @allowed_threads: how many threads the job may have now
 	 * @refresh: false to answer from what was last found, at once; true to
 	 *	read limits, shares and the machine anew
-	 * @until_ns: is UINT64_MAX; set to when the answer changes by itself
+	 * @until_ns: UINT64_MAX; set it to when the answer changes by itself
 	 *
 	 * By the caller, at the beginning and at each refresh.  For a detached
-	 * job by the starting thread, and then by who calls
+	 * job by the starting thread, and then by the thread that calls
 	 * kt_context_resubmit().  If helpers may no longer run where they do, the
 	 * host adds one to ctx->cpus_generation, and they leave after their chunk.
 	 * If ctx->may_grow, the host may provide items and call kt_context_grow().
