@@ -109,8 +109,8 @@ int job_cpus_node(const struct user_job *job, unsigned range, unsigned turn)
 		return -1;
 	index = kt_placement_node(node, job->topo->ids, nodes->nr_cpus,
 				  job->topo->nr_nodes, turn);
-	/* What belongs to no node is the caller's own business: its memory is
-	 * most likely to be here, or to come from here when first touched. */
+	/* Memory of a range without a node is most likely on the caller's node, or will be
+	 * when it is first touched. */
 	if (index < 0)
 		index = kt_placement_node(nodes->here, job->topo->ids,
 					  nodes->nr_cpus, job->topo->nr_nodes,

@@ -116,7 +116,7 @@ static struct job_buffer *get_buffer(void)
 	return NULL;
 }
 
-/* Apart: a frame is as large as any part of a function needs. */
+/* A function of its own, so that the job is not in the frame of its caller. */
 __attribute__((noinline)) static int
 run_on_stack(const struct ktask_node *nodes, size_t nr_nodes,
 	     const struct ktask_ctl *ctl)
@@ -148,7 +148,7 @@ int job_take_ctl(struct ktask_ctl *own, const struct ktask_ctl *ctl)
 		STRUCT_SIZE_TO(struct ktask_ctl, min_chunk_size));
 }
 
-/* Of another version: by a copy.  Apart, as who has the usual one needs none. */
+/* Copies a control block of another version.  Apart, because most programs need no copy. */
 __attribute__((noinline)) static int
 run_numa_of_copy(const struct ktask_node *nodes, size_t nr_nodes,
 		 const struct ktask_ctl *ctl)
@@ -220,7 +220,7 @@ int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
 	keep_errno();
 
-	/* Asked last whether it is of another version: the small job is short. */
+	/* Checking for another version comes last, because small jobs are short. */
 	if (!ctl_valid(ctl))
 		return run_of_copy(start, task_size, ctl);
 	if (!too_small(task_size, ctl))

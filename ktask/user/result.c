@@ -89,7 +89,7 @@ void job_result(struct ktask_result *result, struct user_job *job, int error)
 	full.cpu_ns = job->ctx.caller_cpu_ns + job->ctx.helper_cpu_ns;
 	full.tail_ns = elapsed_ns(job->ctx.work_end_ns, job->ctx.end_ns);
 	full.largest_chunk = job->ctx.largest_chunk;
-	/* In the child of a fork half of the workers are not there. */
+	/* The child of a fork does not have all workers. */
 	if (!job->ctx.orphan) {
 		fill_nodes(&full, job);
 		fill_failure(&full, job);

@@ -9,8 +9,8 @@
  * job in a buffer takes no lock of an allocator.  The preload shim may be called
  * with that lock held, or in a signal handler that interrupted the allocator.
  *
- * Locking: taken is a lock of one word, taken by compare-and-swap; the job belongs
- * to who started it, and then to who waits for it.
+ * Locking: taken is a lock of one word, taken by compare-and-swap.  The job belongs to
+ * the thread that started it, and then to the one that waits for it.
  */
 #include <errno.h>
 #include <stdlib.h>

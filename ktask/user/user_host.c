@@ -108,8 +108,8 @@ static void take_chunks(struct kt_item *item)
 }
 
 /*
- * Shows people how many helpers have a permit that they have not yielded, and how many
- * need none.  This is written whenever a helper comes or leaves, so that the sum over all
+ * Write for `ktask top` how many helpers have a permit that they have not yielded, and how
+ * many need none.  Written whenever a helper comes or leaves, so that the sum over all
  * jobs never exceeds what the machine allows.
  */
 static void show_helpers(struct user_job *job)
@@ -181,9 +181,9 @@ static bool work_compensating(struct pool_item *pool_item)
 /* ---- items ---- */
 
 /*
- * While an idle helper lowers or raises itself, it may lose its CPU, and no item can be
- * submitted to it.  For a detached job nobody submits again.  So a helper is made, or such
- * a job might have none.
+ * No item can be submitted to a helper that is lowering or raising itself, and it may
+ * lose its CPU at that moment.  Nobody submits a detached job's items again.  So if no
+ * helper idles, one is made for the first item of such a job.
  */
 static bool submit_to_pool(struct kt_item *item)
 {
@@ -334,8 +334,8 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	if (permits_shared())
 		users_refresh(poll_ns);
 	threads = 1 + permits_share(job->entry, wanted - 1, now_ns, until_ns);
-	/* One helper more, which waits for a permit: the caller may be in a long
-	 * chunk when it is this job's turn. */
+	/* Submit one more helper, which waits for a permit: the caller may be in a long
+	 * chunk when the turn of this job comes. */
 	if (now_ns == ctx->start_ns)
 		threads = KT_MIN(threads + 1, wanted);
 	/* Helpers of a detached job poll for themselves: none is submitted

@@ -3,8 +3,8 @@
  * A job of this process from its control block to its result: what the host prepares
  * before the engine begins, and cleans up after it.
  *
- * The life of the job in between is engine/context.c, and the operations that this asks
- * for are user/user_host.c.
+ * The life of the job in between is in engine/context.c, and the operations that the
+ * engine calls are in user/user_host.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 #include "util/remaining.h"
 #include "user/blocking/manager.h"
 
-/* A job shorter than a tick reads policy when nobody did for so long. */
+/* A job that is shorter than a tick reads policy if no job has read it for this time. */
 #define STALE_NS 1000000000
-/* So long whether it blocks is asked at each tick. */
+/* In the first part of a job, check at each tick whether it blocks. */
 #define EARLY_NS 10000000
 #define PROGRESS_MS 100
 #define CHUNK_US 1000
@@ -253,8 +253,8 @@ static bool begins_overloaded(const struct user_job *job)
 
 /*
  * The caller works alone, but in chunks.  Between two chunks it checks whether CPUs idle.
- * Only when they do, it reads limits and makes helpers.  In the first job of a process
- * that takes 0.4 ms of CPU time, and several times as long beside other work.
+ * Only then does it read limits and make helpers, which takes 0.4 ms of CPU time in the
+ * first job of a process, and several times as long while other threads run.
  */
 static void begin_without_helpers(struct user_job *job)
 {
@@ -288,7 +288,7 @@ void job_begin(struct user_job *job, bool detached)
 	job_set_owner(job);
 	ctx->detached = detached;
 	overloaded = begins_overloaded(job);
-	/* Where the caller blocks, a thread in its place may find a CPU. */
+	/* If the caller will block, a thread in its place may find a CPU. */
 	if (overloaded && !(job->ctl->flags & KTASK_BLOCKS)) {
 		begin_without_helpers(job);
 		return;
@@ -306,8 +306,8 @@ void job_begin(struct user_job *job, bool detached)
 		return;
 	if (!detached)
 		manager_begin(job, ctx->start_ns);
-	/* Reading policy takes up to 150 us after a pause: where there is no ramp,
-	 * helpers begin meanwhile. */
+	/* Reading policy takes up to 150 us after a pause.  Without a ramp helpers begin
+	 * in that time. */
 	if (ctx->start_ns > job_policy_read_ns() + STALE_NS)
 		kt_context_refresh(ctx, ctx->start_ns);
 }

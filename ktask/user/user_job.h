@@ -9,7 +9,7 @@
  * Locking: there is no lock.  engine/context.h says who writes the context.  Of the
  * rest of struct user_job:
  *
- *	C: the caller; for a detached job who started it, until somebody waits for it
+ *	C: the caller; for a detached job the starting thread, until another one waits
  *	I: set before helpers are submitted, constant from then on
  *	A: written by one thread, read by any: kt_load() and kt_store()
  *

@@ -264,8 +264,7 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 	uint64_t cpu_ns, used_ns, passed_ns;
 	long waits;
 
-	/* Stopped is also the job of a child that was forked in a chunk.  Compensating
-	 * helpers need a CPU, too. */
+	/* A job in the child of a fork is stopped.  Compensating helpers need a CPU. */
 	if (job->ctl->flags & KTASK_FIXED || job->alone ||
 	    kt_job_stopped(&job->ctx.job))
 		return;

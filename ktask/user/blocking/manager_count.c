@@ -6,8 +6,8 @@
  * job's threads and counting all that run must not count as others'. */
 #define SAMPLES 8
 #define ONE 64
-/* A job that uses less than one CPU disturbs nobody: its caller alone might use as
- * much.  With compensating helpers it uses more, so it has to begin below half a CPU. */
+/* A job that uses less than one CPU disturbs no other work: its caller alone might use as
+ * much.  Compensating helpers make it use more, so it must begin below half a CPU. */
 #define LITTLE (ONE / 2)
 
 void manager_count_begin(struct manager_count *count)

@@ -152,8 +152,8 @@ static int open_above(const char *base)
 	return open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Below another user's directory nothing is made: root would leave one of its own
- * in a user's home. */
+/* Make nothing in another user's directory: root would leave a directory of its own in a
+ * user's home. */
 static bool may_make_below(int fd, uid_t owner)
 {
 	struct stat st;

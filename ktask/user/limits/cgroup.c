@@ -134,7 +134,7 @@ static void find_levels(struct cgroup *cg, bool moved)
 	} while (cg->nr_levels < CGROUP_LEVELS && cgroup_up(dir, &len));
 }
 
-/* What a limit leaves, as the kernel counts it, and what it could give back. */
+/* Bytes that count against a limit although the kernel could reclaim them. */
 typedef uint64_t reclaimable_fn(struct cgroup *cg, unsigned len);
 
 static uint64_t nothing_reclaimable(struct cgroup *cg, unsigned len)
@@ -142,8 +142,8 @@ static uint64_t nothing_reclaimable(struct cgroup *cg, unsigned len)
 	return 0;
 }
 
-/* Pages of files, which go when something else wants the memory.  What the
- * finder has read it needs no more. */
+/* Pages of files, which the kernel drops when it needs memory.  The finder's buffer is
+ * free to be used here. */
 static uint64_t cached_bytes(struct cgroup *cg, unsigned len)
 {
 	const struct cgroup_dir *dir = &cg->dirs[CGROUP_MEMORY];

@@ -20,9 +20,9 @@ static size_t guarded_bytes(size_t bytes)
 }
 
 /*
- * The memory could not be mapped: free the guards.  The kernel may have unmapped the
- * reserved part between them, and another thread may have mapped something there since.
- * So that part is left alone; if it is still reserved, it costs no memory.
+ * The memory could not be mapped: unmap the guards.  The kernel may already have unmapped
+ * the reserved part between them, and another thread may have mapped memory there.  So
+ * leave that part alone; if it is still reserved, it costs no memory.
  */
 static void unmap_guards(char *reserved, size_t bytes)
 {

@@ -31,7 +31,7 @@ unsigned limits_now(uint64_t now_ns);
 /*
  * limits_idle_only - may helpers run on idle CPUs only?
  *
- * That is so if they could not be raised again, and so run at the normal priority.
+ * True if they could not be raised again.  Then they are not lowered either.
  */
 bool limits_idle_only(void);
 
@@ -47,7 +47,7 @@ unsigned limits_running(void);
 bool limits_has_idle_cpu(void);
 
 /*
- * limits_idle_threads - how many threads the job may have: those that run, and one for
+ * limits_idle_threads - how many threads the job may have: those that run plus one for
  * each idle CPU
  * @own: threads of this job that run now
  */

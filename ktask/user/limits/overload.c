@@ -62,9 +62,9 @@ void overload_starved(uint64_t now_ns)
 	begin_overload(now_ns);
 }
 
-/* Running threads that are not helpers.  Helpers of other jobs give way, and so do those
- * that wait for the next job.  There are at most as many helpers as CPUs, so they are
- * counted only if they can make a difference. */
+/* Count running threads that are not helpers.  Helpers of other jobs give way to these
+ * threads, and so do helpers that wait for the next job.  There are at most as many
+ * helpers as CPUs, so they are counted only if they can make a difference. */
 static unsigned count_others(unsigned own)
 {
 	unsigned cpus = topo_nr_cpus();

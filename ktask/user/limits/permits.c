@@ -189,10 +189,10 @@ bool permits_must_leave(int index, uint32_t self)
 }
 
 /*
- * Read who works with which permit.
- * @holders: what the pass before has read, replaced
+ * Read which thread holds each permit.
+ * @holders: the result of the pass before; replaced
  *
- * Return: true if that one has read the same.
+ * Return: true if both passes have read the same.
  */
 static bool read_holders(const struct registry *registry, uint32_t *holders)
 {
@@ -332,8 +332,8 @@ const uint32_t *permits_changes(void)
 
 /*
  * The share of this user, if its jobs want @wanted helpers in all.
- * @turn: set to the turn of its jobs.  It moves on to the next job only after all users
- *	had their turn; otherwise one job might always meet the turn of another user.
+ * @turn: set to the turn of its jobs.  It advances only after all users had their turn;
+ *	otherwise the turn of a job might always coincide with that of another user.
  */
 static unsigned user_share(uint32_t wanted, uint64_t *turn)
 {
@@ -348,8 +348,8 @@ static unsigned user_share(uint32_t wanted, uint64_t *turn)
 }
 
 /*
- * What the jobs of this user want.  Job @entry is one of them and wants @wanted, whatever
- * another process writes there meanwhile.  Return: how many they are.
+ * Read what the jobs of this user want.  Job @entry is one of them and counts as wanting
+ * @wanted, even if another process overwrites its entry.  Return: the number of jobs.
  */
 static uint32_t jobs_want(uint32_t *wants, unsigned entry, unsigned wanted,
 			  uint64_t now_ns, uint32_t *self)

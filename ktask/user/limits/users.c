@@ -47,8 +47,8 @@ static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 }
 
 /*
- * Has no file come or gone since the last refresh?  If one came within the same tick of
- * the clock, the size of the directory shows it, or the next reading of the directory.
+ * Has no file come or gone since the last refresh?  A file that came in the same tick of
+ * the clock shows in the size of the directory, or when the directory is read again.
  */
 static bool users_unchanged(uint64_t now_ns)
 {

@@ -2,9 +2,8 @@
 /*
  * The machine as this process knows it now, and when to refresh that.
  *
- * When CPUs go and come again, the struct that described this machine before is used
- * again, so there are few of them.  After STATES_MAX different machines the last one is
- * kept.
+ * Each state of the machine has a struct, which is used again when CPUs that went offline
+ * come back.  So there are few structs.  After STATES_MAX of them the last state is kept.
  *
  * Locking: readers take no lock and no reference, because what was published stays
  * for ever.  For known_machines:

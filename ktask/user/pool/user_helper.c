@@ -97,13 +97,15 @@ void helper_raise_taker(struct helper *h)
 }
 
 /*
- * QUEUED -> TAKING -> RUNNING, at the lowest priority that is allowed.  Return: false if the
- * item was cancelled.  Then the helper raises itself even if another thread has done so:
- * that may have happened while it lowered itself.
+ * QUEUED -> TAKING -> RUNNING, at the lowest priority that is allowed.
  *
- * If the item came soon after the one before, the helper stays low instead and spins for the
- * next one.  Otherwise a series of short jobs, each of which is done before the helper is
- * low, took twice as long: 5 us a job instead of 2.3.
+ * If the item was cancelled, the helper raises itself, even if another thread has raised
+ * it: that may have been before it lowered itself.  But if items follow each other
+ * closely, the helper stays low and spins for the next one.  Otherwise a series of short
+ * jobs, each of which ends before the helper is low, took twice as long: 5 us a job
+ * instead of 2.3.
+ *
+ * Return: false if the item was cancelled.
  */
 static bool take_item(struct helper *h, uint32_t word)
 {
@@ -126,10 +128,10 @@ static bool take_item(struct helper *h, uint32_t word)
 }
 
 /*
- * From IDLE.  A thread raises itself before it sleeps.  It stays IDLE meanwhile, so that it
- * can be given work: the call may take long, and a caller that finds no idle helper tries
- * again only at its next tick.  No other thread lowers the helper, and a caller that
- * cancels its item only raises it too.
+ * IDLE -> ASLEEP.  The helper raises itself before it sleeps.  It stays IDLE until then, so
+ * that it can get an item: raising may take long, and a caller that finds no idle helper
+ * tries again only at its next tick.  No other thread lowers the helper; a caller that
+ * cancels its item raises it too.
  *
  * Return: false if an item came first.
  */
@@ -156,7 +158,7 @@ static bool sleep_for_item(struct helper *h, uint32_t word)
 		}
 		if (!end)
 			continue;
-		/* Before: from then on another thread may be made here. */
+		/* Set this first: from EMPTY on another thread may be made here. */
 		kt_store_release(&h->ended_tid, (uint32_t)helper_tid(h));
 		if (helper_move(h, &word, EMPTY))
 			return false;
@@ -233,9 +235,9 @@ void helper_note_loan(struct helper *h, const struct prio *prio)
 }
 
 /*
- * The caller may have lent its priority just before this helper changed its own.  So take
- * the loan again.  A loan that comes later overwrites what is set here.  One that comes
- * meanwhile is counted, and taken in the next round.
+ * The caller may have lent its priority just before this helper changed its own priority,
+ * which undid the loan.  So take the loan again.  A later loan overwrites what is set
+ * here.  A loan during this function is counted, and taken in the next round.
  */
 static void keep_loan(struct helper *h)
 {
@@ -264,9 +266,9 @@ static void raise_self(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* The item's work is done.  A lent priority is given back only after the item was left,
- * because the caller may be waiting for that.  From then on work may be submitted again:
- * see fall_asleep(). */
+/* Leave the item after its work.  Give back a lent priority only after that, because the
+ * caller may be waiting.  By then the helper is IDLE and may get another item: see
+ * fall_asleep(). */
 static void finish_item(struct helper *h)
 {
 	raise_self(h);
@@ -293,8 +295,9 @@ void pool_item_blocks(struct pool_item *item)
 }
 
 /*
- * For items of jobs that no caller adapts: the scheduler has to move the helper when other
- * CPUs idle.  A thread that was just made is not yet allowed on all CPUs of the item.
+ * Allow the helper all CPUs of its item.  No caller places the helpers of a detached job
+ * anew, so the scheduler has to move them when other CPUs idle.  A thread that was just
+ * made may still be bound to fewer CPUs.
  */
 static void widen_self(struct helper *h)
 {
@@ -315,9 +318,9 @@ static bool mode_changed(enum prio_mode mode)
 }
 
 /*
- * Helpers take no signal that is meant for the program.  The signals of faults are not
- * blocked: that would not prevent a fault, but keep it from the handler of the program or
- * the operation.
+ * Helpers block all signals, which are meant for the program, but not those of faults.
+ * Blocking these would only keep a fault from the handler of the program or of the
+ * operation.
  */
 static void helper_signals(sigset_t *set)
 {
@@ -364,16 +367,16 @@ static void *helper_main(void *arg)
 			continue;
 		}
 		h->nap_ns = NAP_MIN_NS;
-		/* A chunk forked, and this is the first thread of the child, in which
-		 * there is no job to return to.  Helpers of jobs that the chunk ran in
-		 * the child shall not keep the process alive until they end by
+		/* A chunk forked, and this is the only thread of the child, which has no
+		 * job to return to.  End the helpers of jobs that the chunk ran in the
+		 * child: they would keep the process alive until they end by
 		 * themselves. */
 		if (generation != pool_generation()) {
 			ktask_trim();
 			pthread_exit(NULL);
 		}
 		finish_item(h);
-		/* Rights were given up: this thread can never be raised. */
+		/* The process gave up its rights: it can never raise this thread. */
 		if (mode_changed(mode))
 			kt_store(&h->dismissed, 1);
 	}

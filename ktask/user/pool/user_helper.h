@@ -14,7 +14,7 @@
  *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE,
  *           --cannot begin--> QUEUED
  *   LENDING the caller changes the helper's priority; then WAITED.  Or the
- *           helper its own CPUs; then what it was before
+ *           helper changes its own CPUs; then the phase before
  *
  * A parked helper has the priority of the process.  Otherwise a process that ends would
  * wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers itself when it takes
@@ -130,11 +130,11 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus);
  */
 bool helper_place(struct helper *h, const struct pool_item *item);
 
-/* helper_raise - by who holds CLAIMED: to the priority of the process */
+/* helper_raise - to the priority of the process; by the thread that claimed it */
 void helper_raise(struct helper *h);
 
 /*
- * helper_raise_taker - the same, of one that was TAKING
+ * helper_raise_taker - the same, for a helper that was TAKING when its item was cancelled
  *
  * Waits for nothing.  If the helper is preempted after this check, in the microsecond in
  * which it lowers itself, it stays low until it gets a CPU, the next job cancels its item,
@@ -142,8 +142,8 @@ void helper_raise(struct helper *h);
  */
 void helper_raise_taker(struct helper *h);
 
-/* helper_note_loan - while LENDING, before @prio is lent: a helper that changes
- * its own priority meanwhile finds it */
+/* helper_note_loan - call this while LENDING, before @prio is lent: a helper that changes
+ * its own priority at that time then finds the loan */
 void helper_note_loan(struct helper *h, const struct prio *prio);
 
 /* helper_widen - while LENDING: let it run on its caller's CPU as well */

@@ -55,7 +55,7 @@ static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 void (*pool_on_fork_child)(void);
 
-/* Grows only, whoever else makes helpers just now. */
+/* Raise the number of helpers to @nr, unless another thread has raised it further. */
 static void cover_helpers(unsigned nr)
 {
 	uint32_t now = kt_load(&process_pool.nr);
@@ -105,7 +105,7 @@ void pool_more(unsigned nr, const struct kt_cpus *cpus)
 
 static void fork_child(void)
 {
-	/* By kt_store(): what threads of the parent wrote last, they wrote so. */
+	/* By kt_store(), as the parent's threads wrote these fields. */
 	for (uint32_t i = 0; i < process_pool.nr; i++)
 		kt_store(&process_pool.helpers[i].word, (uint32_t)EMPTY);
 	kt_store(&process_pool.nr, 0);
@@ -154,8 +154,8 @@ static void init_pool(void)
 }
 
 /*
- * Raise helpers that are in chunks, and those that stayed low between two jobs, because a
- * process that ends waits for them.
+ * Raise helpers that are in chunks, and those that stayed low between two jobs: the end of
+ * the process waits for them.
  */
 static void raise_all(void)
 {
@@ -177,7 +177,7 @@ __attribute__((destructor)) static void at_exit(void)
 	raise_all();
 }
 
-/* A child made behind the C library's back (clone, _Fork). */
+/* For a child that was made without the C library's fork handlers (clone, _Fork). */
 void pool_check_fork(void)
 {
 	if (kt_load(&process_pool.pid) != (uint32_t)getpid())
@@ -200,7 +200,7 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 	if (!wanted || others || !may_make_helpers())
 		return;
 	extra = KT_MIN(FIRST_HELPERS, kt_load(&process_pool.machine.limit));
-	/* None that the control group would refuse, again at each job. */
+	/* Do not try at each job to make threads that the control group would refuse. */
 	if (extra > wanted)
 		extra = KT_MIN(extra, cgroup_start_threads(0) - 1);
 	make_helpers(KT_MAX(wanted, extra), cpus);
@@ -361,7 +361,7 @@ uint64_t pool_item_cpu_ns(const struct pool_item *item)
 		     : UINT64_MAX;
 }
 
-/* Does the helper have a CPU, as far as the caller can know?  It has one while it spins. */
+/* Does the helper probably have a CPU?  It has one while it spins. */
 static bool has_cpu(const struct helper *h, uint64_t now_ns)
 {
 	return now_ns < kt_load(&h->spin_until_ns);
@@ -442,8 +442,8 @@ static bool may_lend(const struct loan *loan, struct prio *own)
 }
 
 /*
- * The priority of the waiting thread may change.  In a nested job that thread may itself be
- * a helper and be lent a priority meanwhile.  It passes that on.
+ * Lend the calling thread's present priority.  It may have changed while the thread waits:
+ * in a nested job the thread may be a helper itself and have been lent a priority.
  */
 static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 {

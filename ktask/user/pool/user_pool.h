@@ -61,7 +61,8 @@ void pool_more(unsigned nr, const struct kt_cpus *cpus);
 /* pool_watch_forks - what pool_enter() does besides: for jobs without helpers */
 void pool_watch_forks(void);
 
-/* pool_check_fork - notice a fork of which no handler told; needs one of these */
+/* pool_check_fork - notice a fork without handlers; after pool_enter() or
+ * pool_watch_forks() */
 void pool_check_fork(void);
 
 /*
@@ -74,8 +75,8 @@ bool pool_submit(struct pool_item *item, int node);
 
 enum pool_item_state pool_item_state(const struct pool_item *item);
 
-/* pool_item_blocks - by the helper in @item: it waits more than it computes, and
- * until it leaves runs at the priority for that */
+/* pool_item_blocks - by the helper in @item, which waits more than it computes: run at the
+ * priority for that until it leaves the item */
 void pool_item_blocks(struct pool_item *item);
 
 /* pool_item_tid - the helper's thread, while the item is running */

@@ -3,7 +3,7 @@
  * What the user-space host keeps for each work item; see engine/host.h.
  *
  * Locking: there is no lock.
- *	M: who manages the item's group, while no helper runs it (engine/context.h)
+ *	M: the manager of the item's group, while no helper runs it (engine/context.h)
  *	H: the helper that runs the item
  *	A: read by any thread: kt_load() and kt_store()
  */
