@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Error codes that stand for objects.  If a task of C++ throws an object, a number that
- * stands for it travels to whoever waits.  A code has one owner at a time: a task, a group,
- * or the caller that a call returned it to.  Its object has the same owner.
- * Where only the first of several codes is kept, ktrt_code_drop() destroys the
- * objects of the others.
+ * Error codes that stand for objects.  If a task of C++ throws an object, the thread that
+ * waits for the task gets a number that stands for the object.  A code has one owner at a
+ * time: a task, a group, or the caller to which it was returned.  Its object has the same
+ * owner.  If only the first of several codes is kept, ktrt_code_drop() destroys the objects
+ * of the others.
  *
  * Owns the table of objects.  The table outlives the runtime, because
  * ktrt_stop() too returns codes.  One lock protects all of it: codes exist only

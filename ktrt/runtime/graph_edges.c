@@ -130,9 +130,9 @@ static bool add_reader(struct datum *datum, uint32_t node)
 }
 
 /*
- * After whoever has read since the last writer, else after that.  If the node reads, and
- * others have read in between, the writer alone spoils the datum for it: these may be
- * skipped for something else.
+ * A writer comes after all readers since the last writer, or else after that writer.  If
+ * the node also reads, only a failure of the last writer spoils the datum for it: the
+ * readers in between may be skipped for another reason.
  */
 static void write_datum(struct ktrt_graph *graph, struct datum *datum,
 			uint32_t node, bool reads)

@@ -218,8 +218,9 @@ static void end_events(struct worker *w, struct ktrt_task *task, unsigned nr)
 }
 
 /*
- * The thread that waited for the last event may stop the runtime while this thread still
- * gives the signal.  ktrt_stop() joins workers; for other threads it waits by ->ending.
+ * The thread that waited for the last event may stop the runtime while this thread is
+ * still giving the signal.  ktrt_stop() joins workers, and waits until no other thread is
+ * counted in rt.ending.
  */
 void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 {
@@ -242,9 +243,9 @@ static int tell_whether_spoilt(void *arg)
 }
 
 /*
- * Makes a task that uses the data and only checks whether they are spoilt, and waits
- * for it.  Other children may block for what the caller does later, so the caller runs
- * none of them meanwhile.
+ * Make a task that uses the data and only checks whether they are spoilt, and wait for
+ * it.  Other children may wait for what the caller does later, so the caller runs none of
+ * them meanwhile.
  */
 int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 {

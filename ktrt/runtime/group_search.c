@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * How a worker that waits for a group finds tasks of it: in its own queue, at the ends of
- * others', in node queues.  It runs none of its other children meanwhile: what they wait
- * for may be what it does after the wait.
+ * other workers' queues, and in node queues.  It runs none of its other children, because
+ * they may wait for what it does after the wait.
  *
- * Behaves badly where many other tasks were made after those of the group: it checks
- * SEARCHED of its own queue, and leaves what is behind them to other workers.
+ * Behaves badly if many other tasks were made after those of the group: it checks SEARCHED
+ * tasks of its own queue, and leaves those behind to other workers.
  *
  * Does not own the search when no thread is left (wait_search.c).
  *
@@ -27,7 +27,7 @@ static bool is_wanted(struct ktrt_task *task, void *arg)
 	return task_is_below_in(task, wanted->above, wanted->group);
 }
 
-/* The newest of them; what is newer goes back as it was. */
+/* Take the newest wanted task; newer ones go back in the same order. */
 static struct ktrt_task *search_own(struct worker *w, struct wanted *wanted)
 {
 	struct ktrt_task *others[SEARCHED], *task = NULL;
@@ -47,7 +47,7 @@ static struct ktrt_task *search_own(struct worker *w, struct wanted *wanted)
 	/* There was room for them a moment ago. */
 	while (nr)
 		deque_push(&w->deque, others[--nr]);
-	/* Who went to sleep meanwhile may have seen them nowhere. */
+	/* A worker that went to sleep meanwhile has not seen these tasks. */
 	sched_notify(w);
 	return task;
 }

@@ -68,7 +68,7 @@ void leader_kick(void)
 
 /* ---- threads ---- */
 
-/* A new thread for a core that nobody can be had for, if there may be one. */
+/* Start a thread for a core for which there is no worker, unless the limit is reached. */
 static bool add_thread(struct core *core)
 {
 	if (threads_at_limit())
@@ -91,7 +91,7 @@ static bool try_dispatch(struct core *core, bool blocked)
 	return false;
 }
 
-/* Rather one that left the core for want of UMT than a new one. */
+/* Prefer a worker that left the core because UMT was missing to a new thread. */
 static bool add_worker(struct core *core)
 {
 	if (!rt_counts())
@@ -103,7 +103,7 @@ static bool add_worker(struct core *core)
 	return add_thread(core);
 }
 
-/* Somebody wanted a worker for the core; in between there may be one. */
+/* A thread was wanted for the core; by now the core may have a worker. */
 static void serve_wish(struct core *core)
 {
 	if (!at_peek(&core->wants_thread) || !at_swap(&core->wants_thread, 0))
@@ -194,9 +194,9 @@ static uint64_t tasks_begun(void)
 	return sum;
 }
 
-/* Does every worker, and attached thread on a core, sleep in the middle of a task, and has
- * searched since the last stall?  One that has a signal and got no CPU yet does not
- * count. */
+/* Does every worker and attached thread on a core sleep in the middle of a task, having
+ * searched since the last stall?  A thread that was signalled and has not run yet does not
+ * count as sleeping. */
 static bool all_wait(void)
 {
 	bool wait = false;
@@ -216,15 +216,15 @@ static bool all_wait(void)
 	return wait;
 }
 
-/* Two such stalls: in between all have searched, and what an attached thread has left
- * to workers none of them wants. */
+/* After so many such stalls all have searched once, and none of the workers waits for the
+ * tasks that attached threads have left to them. */
 #define SEARCHED 2
-/* Three such stalls: in between all have searched twice.  Whether a task or
- * another thread brings an external event is not known: a second for it. */
+/* After so many all have searched twice.  If external events are outstanding, allow a
+ * second, because another thread rather than a task may end them. */
 #define IN_VAIN 3
 #define IN_VAIN_EVENTS 50
 
-/* No thread can be had: those that sleep in the middle of tasks must help. */
+/* No thread can be added: threads that sleep in the middle of tasks must search. */
 static void have_all_search(struct watch *watch)
 {
 	leader_assert();
@@ -337,7 +337,7 @@ static void wait_for_events(int timeout_ms)
 
 	if (sleeps)
 		at_store_seq(&rt.leader_sleeps, 1);
-	/* Somebody may have begun before that was seen. */
+	/* A worker may have begun before it could see that the leader sleeps. */
 	if (sleeps && idle_cores() < rt.nr_cores)
 		timeout_ms = SLOW_TICK_MS;
 	poll(fds, 2, timeout_ms);
@@ -351,8 +351,8 @@ static void wait_for_events(int timeout_ms)
 }
 
 /*
- * Is it time to poll all cores?  If not, somebody woke the leader shortly after the last
- * poll.  What it knows from there is old, so it may not sleep for long by that.
+ * Is it time to poll all cores?  If not, the leader was woken shortly after the last poll,
+ * whose result is out of date.  So the leader must not sleep for long because of it.
  */
 static bool is_time(struct watch *watch, uint64_t now)
 {

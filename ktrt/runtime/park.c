@@ -245,8 +245,8 @@ static bool swap_for_suspended(struct worker *w)
 }
 
 /*
- * Is a worker about to leave this core?  UMT counts it as ready until it sleeps, so no
- * other worker leaves before it does.
+ * Is a worker about to leave this core?  UMT counts that worker as ready until it sleeps,
+ * so no other worker leaves before that.
  */
 static bool somebody_leaves(const struct core *core)
 {

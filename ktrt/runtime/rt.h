@@ -653,7 +653,7 @@ static inline bool queue_own(struct worker *w, struct ktrt_task *task)
 {
 	bool queued = deque_push(&w->deque, task);
 
-	/* Seen after the push, or by who looks for it next: sched_notify() orders
+	/* Seen after the push, or by the next worker that searches: sched_notify() orders
 	 * it before looking for idlers. */
 	if (unlikely(!w->advertised)) {
 		w->advertised = true;

@@ -5,21 +5,20 @@
  * Taking another worker's task costs cache misses on both sides: both write to its
  * record, to the counts of its dependences and to the queue.  So if the functions do
  * next to nothing, one worker is faster than two (16 readers of a datum that is written
- * again and again: 70 ns each by one worker, 230 to 380 by two).  A worker that has done
- * a number of such tasks in a row rests, longer each time.  The maker gets the task that
- * is ready here when it helps, waits, or has nothing else to do.  The rest ends early if
- * the maker makes and does no tasks meanwhile.
+ * again and again: 70 ns each by one worker, 230 to 380 by two).  A worker that has run
+ * several such tasks in a row rests, longer each time.  Meanwhile the maker takes tasks
+ * that are ready in this worker's queue when it helps, waits, or has nothing else to do.
+ * The rest ends early if the maker neither makes nor runs tasks.
  *
- * Nodes of a graph that was made once have no maker that helps.  Here the thief rests for
- * another reason.  When it has taken some nodes in quick succession, it watches how fast
- * the worker that it took the last one from is by itself.  If that worker does a node in
- * the time in which two caches exchange a line or two, both together would be slower, and
- * the thief leaves it alone.
+ * Nodes of a graph that was made once have no maker that helps.  When a thief has taken
+ * several nodes in quick succession, it watches how fast the last victim is by itself.  If
+ * the victim runs a node in the time in which two caches exchange a line or two, both
+ * together would be slower, and the thief leaves it alone.
  *
  * This rest ends one watch after the nodes become worth taking, and after ->rest_ns at the
  * latest, because larger nodes may be queued behind the small ones.  Then JUDGED_AGAIN
- * nodes are taken before the next rest.  Of nodes that wait side by side a thief takes
- * several at a time.  That costs less, so these are worth taking from half of that time on.
+ * nodes are taken before the next rest.  A thief takes several nodes at a time if they wait
+ * side by side.  That costs less, so such nodes are worth taking if they last half as long.
  *
  * oneTBB's thieves pause for 1000 to 2000 ticks between attempts, whatever the tasks are
  * (prolonged_pause() in its scheduler_common.h).  The idea that the last quantum of a

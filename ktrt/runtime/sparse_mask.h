@@ -8,8 +8,8 @@
  * The idea is that of the kernel's proposed sparse mask of overloaded CPUs
  * (Sistare, "steal tasks to improve CPU utilization", 2018).
  *
- * Locking: there is no lock.  Where a mask is declared (rt.h) it is said who writes its
- * flags.  Any thread reads them: by atomic operations.
+ * Locking: there is no lock.  The declaration of a mask (rt.h) says who writes its flags.
+ * Any thread reads them: by atomic operations.
  */
 #ifndef RUNTIME_SPARSE_MASK_H
 #define RUNTIME_SPARSE_MASK_H

@@ -3,8 +3,8 @@
  * The one runtime of the process: starting and ending it, attaching threads,
  * what a fork leaves of it, and what it tells about itself.
  *
- * Locking: rt.h; runtime_lock is its G.  While there is a worker or an attached thread
- * the runtime does not end; so these look at it without the lock, and others with it.
+ * Locking: rt.h; runtime_lock is its G.  The runtime does not end while there is a worker
+ * or an attached thread.  So these read it without the lock, and other threads with it.
  */
 #include <errno.h>
 #include <linux/rseq.h>

@@ -105,11 +105,11 @@ static void queue_failed(struct worker *w, struct ktrt_task *task)
 }
 
 /*
- * The task is ready, and its maker, which waits for that, runs it.  The maker may complete
- * and free the task as soon as the flag is set, so the signal may reach another task: the
- * thread that waits for that one checks again.
+ * Tell the maker of an undeferred task, which waits for that, to run it.  Once TASK_MET is
+ * set the maker may complete and free the task, and the signal may reach a record that is
+ * another task by then.  The thread that waits for that task checks again.
  *
- * Return: false if the maker has left: it is a task like any other.
+ * Return: false if the maker has left; then the task is queued like any other.
  */
 static bool __attribute__((noinline, cold))
 tell_maker(struct worker *w, struct ktrt_task *task)

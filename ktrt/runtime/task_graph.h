@@ -3,15 +3,15 @@
  * What a graph is, for task_graph.c, which runs it, and graph_edges.c, which finds its
  * edges.
  *
- * Locking: there is no lock.  A graph is that of one thread at a time, as
- * ktrt_graph_run(3) says; while it runs who takes part may write:
+ * Locking: there is no lock.  A graph belongs to one thread at a time, as
+ * ktrt_graph_run(3) says; while it runs, workers write fields that are A:
  *
  *	I: constant
  *	S: the thread that makes, settles, or runs it, and not while nodes are done
  *	A: any worker: by atomic operations
  *
- * Of a node (rt.h) what is not A is S, but that who spoils it, before it is ready,
- * changes its function.
+ * Fields of a node (rt.h) that are not A are S.  One exception: the worker that spoils a
+ * node before it is ready changes its function.
  */
 #ifndef RUNTIME_TASK_GRAPH_H
 #define RUNTIME_TASK_GRAPH_H
@@ -27,9 +27,9 @@ struct datum {
 	uint32_t *readers;
 };
 
-/* What a failure does along an edge.  EDGE_ORDERS: nothing, since one of the nodes only
- * writes the datum or only reads it.  EDGE_NEEDS: it is passed on.  EDGE_SPOILS: so it
- * is, but nobody waits for that edge, as there is a longer way. */
+/* What a failure does along an edge.  EDGE_ORDERS: nothing, because the first node only
+ * reads the datum, or the second only writes it.  EDGE_NEEDS: it is passed on.
+ * EDGE_SPOILS: the same, but no node waits for this edge, because a longer path exists. */
 enum { EDGE_SPOILS, EDGE_ORDERS, EDGE_NEEDS };
 
 struct edge {

@@ -155,7 +155,7 @@ static struct ktrt_task *pop_sibling(struct worker *w,
 		return task;
 	/* There was room for it a moment ago. */
 	deque_push(&w->deque, task);
-	/* Who went to sleep meanwhile may have seen it nowhere. */
+	/* A worker that went to sleep meanwhile has not seen this task. */
 	sched_notify(w);
 	return NULL;
 }
@@ -171,9 +171,10 @@ static struct ktrt_task *sinks_done(struct worker *w, struct guard *guard,
 }
 
 /*
- * A record at hand does what a node says, and is mostly new again afterwards.  So only
- * one cache line of the node itself is fetched.  Sinks are counted together in the end:
- * their run waits for the node that is done anyway, and all workers write its count.
+ * Run nodes by means of the record @task, which is mostly as good as new afterwards.  So
+ * only one cache line of each node is fetched.  All workers write the run's count, so
+ * sinks are counted together at the end: the run has to wait for the last of these nodes
+ * anyway.
  */
 static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 				   struct ktrt_task *task)
@@ -181,7 +182,7 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 	struct guard guard __attribute__((
 		cleanup(leave_guard))) = { w, NULL, w->current, false, 0, 0 };
 	struct ktrt_task *next = node, *run = node->parent, *after;
-	/* On one core all is in its caches. */
+	/* A single core has everything in its caches. */
 	bool shares = rt.nr_cores > 1;
 	unsigned flags = task->flags;
 
@@ -469,8 +470,10 @@ static struct ktrt_task *poll_tasks(struct worker *w)
 }
 
 /*
- * Takes the task that the worker was woken for from its maker's queue.  NULL: it was
- * woken for any task, or another worker was faster; then it counts as searching.
+ * Take the task for which the worker was woken from its maker's queue.
+ *
+ * Return: NULL if it was woken for any task, or another worker was faster.  Then the worker
+ * counts as searching.
  */
 static struct ktrt_task *take_handed(struct worker *w)
 {
@@ -514,8 +517,8 @@ static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
 }
 
 /*
- * The own queue is empty.  The first look at others' is not counted: who counts
- * writes what they read whenever they queue a task.
+ * The worker's own queue is empty.  It tries to steal once before it counts as searching:
+ * all workers read that count whenever they queue a task.
  */
 static struct ktrt_task *search_elsewhere(struct worker *w)
 {

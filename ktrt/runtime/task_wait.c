@@ -17,18 +17,19 @@ int32_t task_outstanding(const struct ktrt_task *task)
 }
 
 #define WAIT_SPINS 2000
-/* Looks at tasks of which none was there, or below, any more. */
+/* After so many searches that find no descendant, a waiter stops spinning. */
 #define WAIT_MISSES 7
 
-/* At first in quick succession, then every 64 rounds. */
+/* Search in quick succession at first, then every 64 rounds. */
 static inline bool is_time_to_check(unsigned round)
 {
 	return !((round + 1) & (round < 63 ? round : 63));
 }
 
 /*
- * Some time for the last children to end elsewhere, or to leave some to help
- * with.  NULL: they ended, or the CPU is better left to another worker.
+ * Spin until the children have ended elsewhere, or a descendant can be taken.
+ *
+ * Return: the task; NULL: they ended, or another worker should have the CPU.
  */
 static struct ktrt_task *spin_for(struct worker *w, struct ktrt_task *task)
 {
@@ -51,7 +52,7 @@ static struct ktrt_task *spin_for(struct worker *w, struct ktrt_task *task)
 	return NULL;
 }
 
-/* Nothing is left to help with: sleep until the last child says so. */
+/* No descendant is left to run: sleep until the last child signals its end. */
 static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
 {
 	uint64_t more = task->spawned - task->credited + LIVE_WAITED;
@@ -76,7 +77,7 @@ void task_help(struct worker *w, struct ktrt_task *task,
 		task_ready(w, task);
 }
 
-/* The quick way; the other where no thread will come for what that misses. */
+/* Check the ends of queues.  If no thread will come for tasks behind these, search all. */
 static struct ktrt_task *take_or_search(struct worker *w,
 					struct ktrt_task *above)
 {
@@ -136,7 +137,8 @@ static bool spin_until_met(const struct ktrt_task *task)
 
 static void sleep_until_met(struct worker *w, struct ktrt_task *task)
 {
-	/* Set before the signal is given, which this may undo. */
+	/* This may erase a signal.  TASK_MET is set before the signal is given, so
+	 * is_met() sees it then. */
 	at_swap(&task->wake, (uint32_t)SIGNAL_NONE);
 	if (!is_met(task))
 		park_until(w, &task->wake, 0);
@@ -147,8 +149,8 @@ struct awaiting {
 	struct ktrt_task *task; /* NULL: it was met */
 };
 
-/* A task that was done meanwhile ended the thread: it becomes one like others, and
- * fails. */
+/* A task that the waiter ran has ended the thread.  @task fails, and becomes ready like
+ * any other task. */
 static void awaiting_left(struct awaiting *awaiting)
 {
 	struct ktrt_task *task = awaiting->task;
@@ -161,8 +163,8 @@ static void awaiting_left(struct awaiting *awaiting)
 		task_ready(awaiting->w, task);
 }
 
-/* Other children may wait for what the caller does later, so it does none of them
- * unless no thread is left. */
+/* Other children may wait for what the caller does later, so it runs none of them unless
+ * no thread is left. */
 static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 {
 	while (!is_met(task)) {
@@ -185,9 +187,9 @@ static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 }
 
 /*
- * What the caller does on its stack meanwhile may wait for a task that needs one of the
- * turns.  So it asks for them only when that is done, and from then on does nothing that
- * could wait so.
+ * A task that the caller runs on its stack while it waits may itself wait for a task that
+ * needs one of the turns.  So the caller asks for turns only after its other dependences
+ * are over, and from then on runs no task that could wait in this way.
  */
 void task_await_met(struct worker *w, struct ktrt_task *task, bool ready)
 {
@@ -197,7 +199,7 @@ void task_await_met(struct worker *w, struct ktrt_task *task, bool ready)
 	if (!ready)
 		await_met(w, task, false);
 	if (unlikely(turns_missing(task))) {
-		/* Nobody else has it until it asks. */
+		/* No other thread can reach the task before it asks for turns. */
 		at_poke(&task->flags, task->flags & (uint16_t)~TASK_MET);
 		if (!turns_take(task))
 			await_met(w, task, true);

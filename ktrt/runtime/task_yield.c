@@ -27,12 +27,12 @@
 
 #include "func_kinds.h"
 
-/* Yields in a row, after which a task insists. */
+/* After so many yields in a row a task insists. */
 #define YIELDS_IN_VAIN 16
-/* So long an attached thread sleeps that found a task which only workers may do. */
+/* How long an attached thread sleeps if it found a task that only workers may run. */
 #define LEFT_SLEEP_NS 1000000
 
-/* Has the task yielded so often, with nothing done here in between? */
+/* Has the task yielded YIELDS_IN_VAIN times, and no other task was run here? */
 static bool count_yield(struct worker *w)
 {
 	struct yields *yields = &w->yields;
@@ -47,7 +47,7 @@ static bool count_yield(struct worker *w)
 	return false;
 }
 
-/* No worker is left for it.  What it makes ready is for anybody. */
+/* No worker is left: run a task here.  Another worker may take what that makes ready. */
 static bool do_one_here(struct worker *w, bool insists)
 {
 	struct yields yields = w->yields;
@@ -67,8 +67,8 @@ static bool do_one_here(struct worker *w, bool insists)
 }
 
 /*
- * An attached thread found a task that only workers may do.  As long as it does not sleep
- * the leader takes it for one that works, and has no worker that waits do that task.
+ * An attached thread has found a task that only workers may run.  To the leader the thread
+ * seems to work until it sleeps, and no waiting worker is made to run that task.
  */
 static void sleep_if_left(struct worker *w)
 {

@@ -13,8 +13,8 @@
  * Locking: there is no lock.
  *
  *	I: set before there are threads, constant until they have ended
- *	O: the worker, or attached thread, of that slot; of the last log the leader;
- *	   when all have ended who stops the runtime
+ *	O: the worker, or attached thread, of that slot; for the last log the leader;
+ *	   when all have ended the thread that stops the runtime
  *	A: any thread: by atomic operations
  */
 #include <errno.h>
@@ -67,7 +67,7 @@ static struct chunk *add_chunk(struct log *log)
 	return chunk;
 }
 
-/* Of the leader's events, which are of no worker's slot. */
+/* Stands for the leader, whose events belong to no worker's slot. */
 #define LEADER UINT32_MAX
 
 /* The log is the calling thread's own. */

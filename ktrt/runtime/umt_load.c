@@ -34,7 +34,7 @@
  *
  *	I: before the thread is made
  *	A: any thread: by atomic operations
- *	D: rt.load_lock, or who starts the runtime
+ *	D: rt.load_lock, or the thread that starts the runtime
  */
 #include <errno.h>
 #include <signal.h>
@@ -44,8 +44,8 @@
 
 #define NAP_NS 1000000
 
-/* Not where it counts nothing, or not all cores; the workers belong to it even
- * so, as a program may ask of them. */
+/* Return: NULL if UMT counts nothing, or not all cores.  Workers are monitored even then,
+ * because a program may read their counts. */
 static const struct umt_core *usable_counts(struct umt *umt)
 {
 	if (umt_backend(umt) == UMT_EXPLICIT)
@@ -56,7 +56,7 @@ static const struct umt_core *usable_counts(struct umt *umt)
 	return umt_cores(umt);
 }
 
-/* The leader hears of blocked cores from here on. */
+/* From now on UMT tells the leader about blocked cores. */
 static void take_over(struct umt *umt, const struct umt_core *counts)
 {
 	at_store_seq(&rt.counts, counts);
@@ -65,7 +65,7 @@ static void take_over(struct umt *umt, const struct umt_core *counts)
 	leader_kick();
 }
 
-/* Workers belong to it from here on. */
+/* From now on workers have themselves monitored. */
 static void use_umt(struct umt *umt)
 {
 	const struct timespec nap = { 0, NAP_NS };
@@ -87,7 +87,7 @@ static void begin_with(struct umt *umt)
 	use_umt(umt);
 }
 
-/* With every step where tasks are traced, if that is to be had. */
+/* With events of all kinds if tasks are traced and the backend has them. */
 static int open_umt(struct umt **umt, bool traces)
 {
 	const struct umt_options traced = { .size = sizeof(traced),
@@ -107,7 +107,7 @@ struct umt_load {
 	pthread_t thread; /* D */
 };
 
-/* Who ends the runtime waits for this. */
+/* ktrt_stop() waits for this thread. */
 static void *waker_main(void *arg)
 {
 	int error;
@@ -213,7 +213,7 @@ void umt_load_stop(void)
 
 /* ---- resting ---- */
 
-/* By our books and by UMT's, which is told of it a moment later. */
+/* Both the runtime's own counts and UMT's, which are updated a moment later, must agree. */
 static bool all_sleep(const struct umt_core *counts)
 {
 	bool sleep = true;

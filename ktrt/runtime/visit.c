@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Attached threads that help.  While such a thread waits, or has made more tasks than
- * caches hold, it visits the core of the CPU that it is on: it counts as one of that
- * core's workers and does tasks of its own.  The worker that was there leaves between
- * two tasks, as from any overloaded core, so there are no more threads than CPUs.  The
- * visit ends inside the call, and earlier if other threads' queues hold tasks: the
- * thread does only what it waits for, while a worker does any task.
+ * caches hold, it visits the core of the CPU on which it runs: it counts as one of that
+ * core's workers and runs its own tasks.  The worker of that core leaves it between two
+ * tasks, as any overloaded core, so there are no more threads than CPUs.  The visit ends
+ * inside the call, or earlier if other threads' queues have tasks: a worker runs any task,
+ * but the thread only those that it waits for.
  *
- * The thread is the program's.  Its stack may be small, and a task that ends the thread
- * ends what the program does there.  So it does only tasks whose functions are known to
- * be brief: workers returned from them soon.  It is not bound to the CPU, nor cancelled
- * in the middle of a task.  UMT watches it as long as it visits, so that a worker comes
- * if it blocks.
+ * The thread belongs to the program.  Its stack may be small, and a task that ends the
+ * thread ends the program's own work there.  So the thread runs only tasks whose functions
+ * are known to be brief: workers returned from them soon.  It is not bound to the CPU, nor
+ * cancelled in the middle of a task.  UMT monitors it during the visit, so that a worker
+ * comes if it blocks.
  *
- * Behaves badly where the kernel moves the thread to another CPU.  The thread notices only
- * after VISIT_TASKS tasks; until then two threads share that CPU.
+ * Behaves badly if the kernel moves the thread to another CPU.  The thread notices that
+ * only after VISIT_TASKS tasks; until then two threads share the new CPU.
  *
  * Does not own the state of cores (park.c), nor which of them a task wakes (wake.c).
  *
@@ -24,7 +24,7 @@
 
 #include "func_kinds.h"
 
-/* After so many tasks a visitor looks whether it should stay. */
+/* A visitor checks after so many tasks whether it should stay. */
 #define VISIT_TASKS 64
 
 /* ---- whether it may ---- */
@@ -42,7 +42,7 @@ static size_t worker_stack_bytes(void)
 	return bytes;
 }
 
-/* Above ->stack_least seven eighths of what a worker has are left. */
+/* A frame above ->stack_least has at least seven eighths of a worker's stack left. */
 static void read_stack(struct worker *w)
 {
 	size_t size = 0, needed = worker_stack_bytes() / 8 * 7;
@@ -60,7 +60,7 @@ static void read_stack(struct worker *w)
 	w->stack_end = (uintptr_t)low + size;
 }
 
-/* Not where a program has its own stacks, either. */
+/* Return: false also on a stack to which the program switched by itself. */
 static bool stack_suffices(struct worker *w)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -105,7 +105,7 @@ bool visit_begin(struct visit *visit, struct worker *w)
 	return core && begin_at(visit, w, core);
 }
 
-/* Return: a worker comes. */
+/* Return: whether a worker takes over the core. */
 static bool leave_to_worker(struct worker *w, struct core *core)
 {
 	if (!at_peek(&core->nr_suspended) && !sched_work_visible())
@@ -127,7 +127,7 @@ bool visit_end(struct visit *visit)
 		return false;
 	core = w->core;
 	visit->w = NULL;
-	/* Outside of calls the thread does none at once. */
+	/* While it does not visit, the thread runs no task at once (task.c). */
 	at_store(&w->deque.plenty, 0);
 	at_store(&w->left, NULL);
 	worker_monitor(w, false);
@@ -138,8 +138,8 @@ bool visit_end(struct visit *visit)
 	return comes;
 }
 
-/* It has searched, so the leader need not wait for that.  As soon as the task is queued
- * it may be gone. */
+/* Leave the task to workers.  The thread counts as having searched, so that the leader does
+ * not wait for it.  Once queued, the task may be gone at any time. */
 void visit_leave(struct worker *w, struct ktrt_task *task)
 {
 	if (w->core) {
@@ -151,7 +151,7 @@ void visit_leave(struct worker *w, struct ktrt_task *task)
 
 /* ---- helping ---- */
 
-/* One that went in the middle of a task has precedence. */
+/* A worker that left this core in the middle of a task has precedence. */
 static bool may_stay(struct worker *w, unsigned nr)
 {
 	if (at_peek(&w->core->nr_suspended))

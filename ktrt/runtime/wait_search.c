@@ -10,11 +10,10 @@
  * the workers that wait for children, the one with the deepest nesting always finds
  * one.  So they cannot all wait for ever.
  *
- * An attached thread that helps is one of them while it is in the middle of a task.  But
- * it runs only what is brief, so it may be the one with the deepest nesting and run
- * nothing.  When all have searched in vain once, one of the workers runs what such a
- * thread waits for and has left to them, before anything else that none of them waits
- * for.
+ * An attached thread in the middle of a task is one of them.  But it runs only brief
+ * tasks, so it may have the deepest nesting and run nothing.  When all have searched in
+ * vain once, one of the workers runs a task that such a thread waits for and has left to
+ * them, before any other task that none of them waits for.
  *
  * A group's tasks may depend on tasks that no waiting worker may run.  So may an external
  * event.  If all have searched in vain twice, or for a second if events are
@@ -22,16 +21,16 @@
  * ever move.
  *
  * A task may wait for children that wait for data which the task names weakly (proxies.h).
- * So it waits for tasks beside it.  Its worker does these, too, but none that would wait
- * itself: what such a task waits for may be on this stack.
+ * So it waits for its siblings.  Its worker runs these too, except those that would wait
+ * themselves: what they wait for may be on this stack.
  *
- * The maker of an undeferred task that commutes waits until it is its turn.  It may be given
- * that at any moment, and keeps it until it is done with what it does meanwhile.  So it
- * does nothing that waits for tasks beside it: those may need the turn.
+ * The maker of an undeferred task that commutes waits for a turn.  It may get the turn
+ * while it runs another task, and keeps it until it returns from that.  So it runs no task
+ * that waits for siblings, because these may need the turn.
  *
- * Behaves badly where many tasks are queued of which most name data weakly: each search
- * goes through a whole family under the lock of its queue, and through the ancestors of
- * those tasks whose data is not ready.
+ * Behaves badly if most of many queued tasks name data weakly: each search goes through a
+ * whole family under the lock of its queue, and through the ancestors of tasks whose data
+ * is not ready.
  *
  * Does not own the notion of a stall (leader.c).
  *
@@ -50,7 +49,7 @@ struct wait_filter filter_for(struct ktrt_task *task, struct ktrt_group *group)
 	return filter;
 }
 
-/* What is closed waits for tasks beside it, and, if its parent is, for those beside that. */
+/* A closed task waits for its siblings; if its parent is closed, also for the parent's. */
 bool filter_refuses(const struct wait_filter *filter,
 		    const struct ktrt_task *task)
 {
@@ -67,8 +66,8 @@ bool filter_refuses(const struct wait_filter *filter,
 	return true;
 }
 
-/* Every task but those that would wait for tasks beside them.  @filter: what the worker
- * waits for, or NULL. */
+/* A filter for any task except those that would wait for their siblings.  @filter: what the
+ * worker waits for, or NULL. */
 static struct wait_filter filter_for_any(const struct worker *w,
 					 const struct wait_filter *filter)
 {
@@ -104,8 +103,8 @@ static bool is_wanted(const struct ktrt_task *task,
 	       filter_wants_children(filter, task->parent);
 }
 
-/* Take its oldest over and over; what is not wanted goes to a node queue, for
- * anybody.  It has no priority, so that needs no memory. */
+/* Take the victim's tasks, oldest first, up to a wanted one.  The others go to a node queue
+ * for any worker; they have no priority, so that needs no memory. */
 static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
 				     const struct wait_filter *filter)
 {
@@ -184,7 +183,7 @@ static struct ktrt_task *take_this(const struct ktrt_task *wanted,
 	return task;
 }
 
-/* What an attached thread waits for, now that the workers' queues are empty. */
+/* Take a task that an attached thread waits for, now that workers' queues are empty. */
 static struct ktrt_task *take_left_task(struct worker *w,
 					const struct wait_filter *filter)
 {
@@ -203,9 +202,9 @@ static struct ktrt_task *take_left_task(struct worker *w,
 }
 
 /*
- * Any task, now that the workers' queues are empty.  One whose children would wait is
- * taken only if there was no other at the stall before, either, and nothing has moved
- * since: what it waits for may be on this stack, and another worker may bring that.
+ * Take any task, now that workers' queues are empty.  A task whose children would wait is
+ * taken only if there was no other task at the previous stall either, and none has begun
+ * since: what they wait for may be on this stack, or another worker may provide it.
  */
 static struct ktrt_task *take_open_task(struct worker *w,
 					const struct wait_filter *filter)
@@ -252,8 +251,8 @@ struct ktrt_task *search_wanted(struct worker *w,
 	return task;
 }
 
-/* A signal that comes late meets a record that waits for something else, or for
- * nothing: waiters look again whenever they wake. */
+/* A late signal may reach a record that waits for something else, or for nothing: waiters
+ * check again whenever they wake. */
 void search_by_all(void)
 {
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
