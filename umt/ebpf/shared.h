@@ -6,7 +6,7 @@
  * Locking: there is none.  Fields are written by:
  *
  *	U: the subscriber's process; the program reads them
- *	L: who loaded the program, before the subscriber has a table
+ *	L: the process that loaded the program, before the subscriber has a table
  *	P: the program: the first thread to add itself, found by compare-and-swap
  *	R: who may write a record: umt.bpf.c
  */

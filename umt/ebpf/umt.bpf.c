@@ -46,11 +46,10 @@
  * counts of a core are written by many: atomically, and increments come
  * first, so that no reader ever sees a negative number.
  *
- * Behaves badly: up to 6.1 the kernel refuses the look-up of a record while it
- * works on another record of the same CPU; such an event is missed and repaired
- * later; where the last two of a thread are missed its subscriber's number
- * stays in use.  A thread that waits for a userspace spin lock, and one in a
- * stopped virtual CPU, counts as ready.
+ * Behaves badly: up to 6.1 the kernel refuses the look-up of a record while it works on
+ * another record of the same CPU.  Such an event is missed and repaired later.  If the
+ * last two events of a thread are missed, its subscriber's number stays in use.  A thread
+ * that spins for a lock in user space, or runs in a stopped virtual CPU, counts as ready.
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -10,8 +10,8 @@
  *
  * Locking: subscriber.h has the order.
  *
- *	P: process_lock, held for writing by who changes it; for reading by who uses
- *	   the subscriber, so that it is not closed meanwhile
+ *	P: process_lock, held for writing to change it, and for reading to use the
+ *	   subscriber, so that it is not closed meanwhile
  *	A: read by any thread: by atomic operations
  */
 #include <errno.h>

@@ -6,8 +6,8 @@
  *
  * Locking: there is no lock here.
  *
- *	O: who opens and closes it, under subscriber_lock(); written before
- *	   ->consumer is set, which others see first: by release and acquire
+ *	O: written by open and close, under subscriber_lock(), and before ->consumer is
+ *	   set with release order; other threads read ->consumer first, with acquire
  *	A: the positions: the reader's is written here, the writer's by the kernel;
  *	   by atomic operations
  *

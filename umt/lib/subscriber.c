@@ -12,7 +12,7 @@
  * Locking: subscriber.h.
  *
  *	S: subscriber_lock()
- *	H: who holds the lock
+ *	H: the thread that holds the lock
  */
 #include <errno.h>
 #include <pthread.h>
