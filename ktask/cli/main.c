@@ -111,9 +111,9 @@ static int dispatch_command(int argc, char **argv)
 }
 
 /*
- * A file that is opened where a standard stream was closed would get what is
- * printed.  What stands there instead can be neither read nor written, as before,
- * and whatever is started finds it closed.
+ * If a standard stream is closed, a file that is opened later could take its descriptor
+ * and receive the output.  So open a placeholder that can be neither read nor written;
+ * programs that are started find it closed.
  */
 static void keep_streams_apart(void)
 {

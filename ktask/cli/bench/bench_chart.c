@@ -2,13 +2,11 @@
 /*
  * The chart that `ktask bench` draws in a terminal: a bar for each row, solid
  * up to the low end of the interval and light from there to the high end.  A
- * row without an interval has no bar.
- * Nothing but characters, so that it may go into a file or a mail; those of
- * ASCII where the locale has no UTF-8.
+ * row without an interval has no bar, except the first row and unpaired ones.  The chart
+ * is plain text, so that it may go into a file or a mail; without UTF-8 it is ASCII.
  *
- * Not gnuplot's dumb terminal: its cells are as high as a tenth of the usual
- * range of two rows, which no interval is; and where there is no gnuplot
- * something must be drawn all the same.
+ * gnuplot's dumb terminal is not used: the height of its cells is a tenth of the usual
+ * range of two rows, and intervals are smaller.  Also, gnuplot may be missing.
  */
 #include <langinfo.h>
 #include <stdio.h>
@@ -35,7 +33,7 @@ static void print_repeated(const char *cell, int times)
 		fputs(cell, stdout);
 }
 
-/* What is shown without an interval is the first row, and of unpaired ones. */
+/* The first row and unpaired rows have no interval and get a bar nevertheless. */
 static bool has_bar(const struct bench_figures *figures)
 {
 	return figures->shown || figures->speedup.confidence > 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * One run of a shell command that `ktask bench compare` measures.  Its standard
- * input is empty, its standard output is thrown away or read for the seconds
- * that it measured itself, its standard error is ours.
+ * One run of a shell command that `ktask bench compare` measures.  Its standard input is
+ * empty.  Its standard output is discarded, or read for the seconds that the command
+ * measured itself.  Its standard error is that of this process.
  *
- * Behaves badly with commands that leave processes behind: their CPU time is
- * not counted, and while they hold the pipe we wait for more output.
+ * Behaves badly with commands that leave processes behind: their CPU time is not counted,
+ * and as long as they hold the pipe this waits for more output.
  */
 #include <errno.h>
 #include <fcntl.h>

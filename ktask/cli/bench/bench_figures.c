@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * From samples to figures.  A speedup comes from pairs: the first row's run of
- * a round and this row's run of the same round.  Where the rounds do not agree
- * on which of the two is faster, and the ratio is not known well either, there
- * is a median all the same, but it is not shown; nor is it shown where there
- * are too few rounds for an interval, as it may be chance.
+ * From samples to figures.  A speedup comes from pairs: the first row's run of a round and
+ * this row's run of the same round.  The median is not shown if the rounds do not agree
+ * which of the two is faster and the ratio is not known well either.  Nor is it shown if
+ * there are too few rounds for an interval, because it may be chance.
  *
- * Rows that were measured in rounds of their own (bench->unpaired) have no
- * pairs; only there a speedup is a ratio of medians.
+ * Rows that were measured in rounds of their own (bench->unpaired) have no pairs.  Only
+ * their speedup is a ratio of medians.
  */
 #include <stdlib.h>
 #include <string.h>

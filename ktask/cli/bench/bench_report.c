@@ -26,9 +26,8 @@ static int count_decimals(const struct bench_figures *figures, unsigned nr)
 	return digits < 1 ? 1 : digits;
 }
 
-/* The 80 cells of a terminal are enough for the widest interval,
- * "(0.01 to 1234.56)", beside a name as long as the demo has,
- * "ktask run -- qemu-system-x86_64". */
+/* So 80 columns have room for the widest interval, "(0.01 to 1234.56)", beside the longest
+ * name in the demo, "ktask run -- qemu-system-x86_64". */
 #define NAME_CELLS 31
 
 /* Cells of the interval, the least and the median seconds. */

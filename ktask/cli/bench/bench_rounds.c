@@ -2,25 +2,23 @@
 /*
  * The rounds of `ktask bench`.
  *
- * One round runs every row once.  What is compared are the runs of one round,
- * which a machine that becomes slower or faster meanwhile hits alike; the order
- * changes from round to round, so that no row always comes first, or after the
- * same other one.  The first round is not counted: caches, page tables and the
- * helper threads are new then.
+ * One round runs every row once.  Only runs of the same round are compared, because a
+ * machine that becomes slower or faster affects all of them.  The order changes from round
+ * to round, so that no row always comes first, or after the same other row.  The first
+ * round is not counted: caches, page tables and the helper threads are new then.
  *
- * There are as many rounds as were asked for, or as many as settle all ratios
- * within the time that there is.  A round that would probably exceed the time,
- * as the longest one so far would, is not begun.  Where rounds take so long
- * that too few would be left to settle anything, and a smaller size will do,
- * they begin again with that.
+ * The user may fix the number of rounds.  Otherwise there are rounds until all ratios are
+ * settled or the time is over.  A round is not begun if one as long as the longest so far
+ * would exceed the time.  If rounds take so long that too few would be left to settle a
+ * ratio, and the size may be reduced, the rounds begin again with a smaller size.
  *
- * A run that took much more CPU time than the best one of its row has met memory
- * that the host had to give back, although free memory was renewed just before:
- * see renew_memory.h.  It is run again, twice at most, whichever side it is; nothing
- * else is left out.
+ * A run that took much more CPU time than the best one of its row has met memory that the
+ * host had to give back, although free memory was renewed just before: see
+ * renew_memory.h.  It is repeated, at most twice, on either side.  No other run is
+ * dropped.
  *
- * Not an isolation tool: it neither pins threads nor stops other work, but
- * says how much of that there was.
+ * Not an isolation tool: it neither pins threads nor stops other work, but reports how
+ * much other work there was.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -42,11 +40,11 @@
 #define LEAST_BYTES (256ull << 20)
 #define ROUNDS_WANTED 16
 
-/* How far all runs together are. */
+/* The progress of all runs. */
 struct course {
 	struct bar bar;
 	const struct bench *bench;
-	unsigned done, total; /* runs; total 0: nobody knows */
+	unsigned done, total; /* runs; total 0: not known */
 	const struct bench_row *row; /* that runs at present */
 	const char *command;
 	uint64_t begin_ns;
@@ -181,10 +179,10 @@ static double least_cpu_of_all(const struct bench *bench)
 }
 
 /*
- * Whether the run took memory that was missing.  Counted runs are compared with
- * their own row, as many threads may cost more CPU time than one.  In the round
- * before, where a row has nothing else yet, they are compared with all rows: a
- * run too many is cheap there, and the very first one is always repeated.
+ * Did the run use memory that was missing?  Counted runs are compared with runs of their
+ * own row, because many threads may cost more CPU time than one.  In the warm-up round a
+ * row has no other runs yet, so its run is compared with all rows: an extra run is cheap
+ * then, and the very first one is always repeated.
  */
 static bool met_missing_memory(const struct bench *bench,
 			       const struct bench_row *row, bool counted,
@@ -293,9 +291,9 @@ static bool is_finished(struct bench *bench, unsigned counted,
 }
 
 /*
- * Twice as much is tried if that leaves time for enough rounds, each of which
- * also touches the memory before its runs, and if getting there, from a host
- * that may have to give the memory first, takes no more than a third of it.
+ * May the size be doubled?  Only if there is time for enough rounds, which also touch the
+ * memory before each run.  And the warm-up, including a round of that size, for which the
+ * host may have to provide the memory, must take at most a third of the time.
  */
 static bool may_double(const struct bench *bench, const struct course *course,
 		       double round_seconds)
@@ -315,7 +313,7 @@ static void set_size(struct bench *bench, uint64_t bytes)
 	bench->size_bytes = bytes;
 }
 
-/* The round that is not counted; finds the size where less will do. */
+/* Run the round that is not counted, and find the size if a smaller one will do. */
 static int warm_up(struct bench *bench, struct course *course)
 {
 	uint64_t most = bench->size_bytes, bytes = most, begin_ns;
@@ -343,10 +341,11 @@ static void forget_samples(struct bench *bench)
 }
 
 /*
- * After @counted rounds: halves the size until enough rounds for a settled
- * ratio fit into the time that is left, and forgets the rounds.  Necessary
- * where a host gives memory back slowly: the warm-up may have found the size in
- * memory that was there.  Returns whether the rounds begin again.
+ * After @counted rounds: halve the size until enough rounds for a settled ratio fit into
+ * the time that is left, and forget the rounds.  This is necessary if a host gives memory
+ * back slowly: the warm-up may have chosen the size with memory that was present.
+ *
+ * Return: whether the rounds begin again.
  */
 static bool begin_smaller(struct bench *bench, struct course *course,
 			  unsigned counted)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What stands around measuring: how much memory to work on, which machine this
- * is, can the results be written.
+ * Preparations for measuring: how much memory to work on, which machine this is, whether
+ * the results can be written.
  */
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What can be measured: every operation of the library, and scenes made of
- * them.  Each run maps its memory, prepares it, is timed, and unmaps it, so
- * that runs do not depend on each other.  Before an operation that makes
- * pages, free memory is renewed: see renew_memory.h.
+ * What can be measured: every operation of the library, and scenes made of operations.
+ * Each run maps its memory, prepares it, is timed, and unmaps it, so that runs do not
+ * depend on each other.  Before an operation that makes pages, free memory is renewed: see
+ * renew_memory.h.
  *
- * A new operation needs no line here unless it wants present pages.  Files are
- * not measured: their own command shows that.
+ * A new operation needs no line here unless it needs present pages.  Operations on files
+ * are not measured; `ktask warm` prints its own figures.
  */
 #include <errno.h>
 #include <string.h>

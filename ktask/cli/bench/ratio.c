@@ -12,10 +12,10 @@
  * 2010, theorem 2.1; H. A. David and H. N. Nagaraja, Order Statistics, 3rd
  * edition, Wiley 2003, section 7.1.
  *
- * Who looks after each pair, and stops when the interval is narrow, stops too
- * early now and then (Y. S. Chow and H. Robbins, On the asymptotic theory of
- * fixed-width sequential confidence intervals for the mean, 1965).  Hence
- * RATIO_SETTLED_PAIRS: with fewer the interval is never taken for settled.
+ * A measurement that checks after each pair, and stops once the interval is narrow,
+ * sometimes stops too early (Y. S. Chow and H. Robbins, On the asymptotic theory of
+ * fixed-width sequential confidence intervals for the mean, 1965).  So with fewer pairs
+ * than RATIO_SETTLED_PAIRS the interval never counts as settled.
  *
  * Behaves badly where the pairs depend on each other, as on a machine that
  * becomes slower throughout: the interval is too narrow then.

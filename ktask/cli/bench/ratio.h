@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How much faster is one side than the other?  Judged from pairs: two runs
- * next to each other, one of each side.  What slows the machine down for a
- * while slows both down, so that the ratio of a pair varies much less than
- * the times do.
+ * How much faster is one side than the other?  Computed from pairs of consecutive runs,
+ * one of each side.  If the machine is slower for a while, both runs are, so the ratio of
+ * a pair varies much less than the times.
  */
 #ifndef KTASK_CLI_RATIO_H
 #define KTASK_CLI_RATIO_H

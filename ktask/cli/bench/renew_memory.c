@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Renewing free memory: see renew_memory.h.  Cost is CPU time, not time: beside other
- * processes a touch takes longer without costing more, whereas the time that
- * the host needs passes while our CPU seems to run.
+ * Renewing free memory: see renew_memory.h.  Cost is CPU time rather than time: beside
+ * other processes a touch takes longer without costing more.  The time that the host
+ * needs counts as CPU time, because the guest's CPU seems to run.
  *
- * Behaves badly where the host takes memory back within the second that a run
- * lasts: the run meets missing memory all the same.
+ * Behaves badly if the host takes memory back within the second that a run lasts: then
+ * the run meets missing memory nevertheless.
  */
 #include <sys/mman.h>
 
@@ -15,9 +15,9 @@
 #include "util/clock.h"
 
 #define MAX_TOUCHES 3
-/* So many times the least cost: memory was missing. */
+/* Memory was missing if a touch costs this many times the least cost. */
 #define SLOW_FACTOR 2
-/* Less than that is a matter of clock ticks. */
+/* Shorter times are rounding by clock ticks. */
 #define SLOW_SECONDS 0.01
 
 static int touch_and_free(size_t bytes)

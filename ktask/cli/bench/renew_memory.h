@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Free memory that is really there.  The host of a virtual machine may take
- * memory back that the guest has freed; touching it then costs 5 to 20 times
- * as much as clearing it, and whoever is measured first pays.  Memory is
- * therefore touched and freed right before each run, untimed.
+ * Makes sure that free memory is present.  The host of a virtual machine may take back
+ * memory that the guest has freed.  Touching it then costs 5 to 20 times as much as
+ * clearing it, which the first measured run would pay.  So memory is touched and freed
+ * right before each run, without being timed.
  */
 #ifndef KTASK_CLI_RENEW_MEMORY_H
 #define KTASK_CLI_RENEW_MEMORY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Counters of /proc/stat: see system_load.h.  They tick in hundredths of a second,
- * so that less than a second of measuring tells nothing.  Children count as
- * our own once they were waited for.
+ * Counters of /proc/stat: see system_load.h.  They tick in hundredths of a second, so less
+ * than a second of measuring says nothing.  The CPU time of children counts as that of
+ * this process once they were waited for.
  */
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How busy other processes are while we measure, and how much the host of a
- * virtual machine takes away: a figure taken beside other work means little,
- * and the report shall say so.
+ * How busy other processes are during a measurement, and how much CPU time the host of a
+ * virtual machine takes away.  A figure taken beside other work means little, and the
+ * report says so.
  */
 #ifndef KTASK_CLI_SYSTEM_LOAD_H
 #define KTASK_CLI_SYSTEM_LOAD_H

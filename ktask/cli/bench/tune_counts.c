@@ -2,9 +2,8 @@
 /*
  * Thread counts to measure: see tune_counts.h.
  *
- * Behaves badly on curves with two peaks: the lower one may be refined.  What
- * was measured already is never forgotten, so that the result is at least as
- * good as the best power of two.
+ * Behaves badly on curves with two peaks: it may refine the lower one.  All measured
+ * counts are kept, so the result is at least as good as the best power of two.
  */
 #include "tune_counts.h"
 

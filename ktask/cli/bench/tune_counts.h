@@ -34,7 +34,7 @@ unsigned pick_next(const struct pick *points, unsigned nr, unsigned counts[2]);
 /**
  * pick_best - index of the least count that is as good as any
  *
- * Threads that bring less than a thirtieth disturb others for nothing.
+ * More threads that gain less than a thirtieth would only disturb other work.
  */
 unsigned pick_best(const struct pick *points, unsigned nr);
 

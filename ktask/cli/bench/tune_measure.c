@@ -3,9 +3,9 @@
  * Measuring for `ktask tune`: thread counts first, then the time of a chunk
  * with the best of them.  Every run has exactly the threads asked for.
  *
- * Each phase is measured in rounds of its own (bench_rounds.c); a later phase
- * runs the best count so far once more, so that a machine that changed its
- * speed in between is noticed by its noise, not taken for a gain.
+ * Each phase is measured in rounds of its own (bench_rounds.c).  A later phase also runs
+ * the best count so far.  So if the machine changed its speed in between, this shows as
+ * noise rather than as a gain.
  */
 #include <errno.h>
 #include <stdio.h>

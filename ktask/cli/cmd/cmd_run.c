@@ -207,7 +207,7 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 
 	if (set->ahead)
 		return set->ahead;
-	/* Who lists calls wants these alone. */
+	/* A list of calls means only these. */
 	if (set->ops)
 		return "";
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -217,9 +217,9 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 }
 
 /*
- * Which calls, and how.  No option takes an outer --dry-run back.  The shim cannot read
- * a filter that was set before: see run.h.  What an outer `ktask run` said of that need
- * not hold here.
+ * Set which calls are taken over, and how.  No option undoes --dry-run of an outer
+ * `ktask run`.  The shim cannot read a filter that was set before: see run.h.  The verdict
+ * of an outer `ktask run` on the filter need not hold here.
  */
 static int set_ops(const struct settings *set)
 {

@@ -3,11 +3,11 @@
  * ktask stat: run a command, and tell afterwards what its jobs did and cost.
  *
  * The library appends a line for each job to a file that KTASK_STAT names.
- * That file has no place in any directory: it is memory that this process holds
- * open, found below /proc, and gone with it however it ends.
+ * That file is in no directory: it is memory that this process holds open.  Its name is
+ * below /proc, and it goes with this process, however that ends.
  *
- * Not seen: jobs of other users' processes, of those that see another /proc,
- * and of those that outlive the command.
+ * Not seen: jobs of processes of other users, with another /proc, or that outlive the
+ * command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ struct settings {
 	const char *output; /* NULL: standard error; "-": standard output */
 };
 
-/* Only while it is ours: another process may get the number afterwards. */
+/* Set only while it is a child: another process may get the id afterwards. */
 static volatile pid_t child_pid;
 
 static void pass_on(int signal)
@@ -100,8 +100,8 @@ static int make_file(void)
 }
 
 /*
- * An interrupt from the terminal is the command's, which may go on; what asks
- * this process alone to end is passed on.  What was ignored stays so.
+ * An interrupt from the terminal is for the command, which may ignore it.  A signal that
+ * asks only this process to end is passed on.  Ignored signals stay ignored.
  */
 static const int passed_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Trying out a system call filter: a child does what the shim's library would
- * do in the program, and is looked at.  What a filter says depends on the call
- * alone, so what the child survives, the program will.
+ * Trying out a system call filter: a child makes the system calls that the library would
+ * make in the program.  A filter's verdict depends on the call alone, so if the child
+ * survives them, the program will.
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the parts of `ktask run` share: options and environment (cmd_run.c), the
- * library that it preloads (find_shim.c), a system call filter that is there already
- * (filter_trial.c), the report (run_report.c) and who watches for it (run_watch.c).
+ * What the parts of `ktask run` share: options and environment (cmd_run.c), the library
+ * that it preloads (find_shim.c), a system call filter that was set before
+ * (filter_trial.c), the report (run_report.c) and the watcher of processes (run_watch.c).
  */
 #ifndef KTASK_CLI_RUN_H
 #define KTASK_CLI_RUN_H
@@ -81,10 +81,10 @@ void run_report_missed(uint32_t nr);
  * @command: what this process is about to become
  * @told: its line is written already
  *
- * The report's target is in the environment; the path of the records is put there.  The
- * watcher is no child of this process, and has a session of its own.  It keeps nothing
- * open but standard error: until the program has ended, or for as long as the report
- * goes there.  If it cannot be made, killed processes are missing in the report.
+ * The environment names the report's target, and this adds the path of the records.  The
+ * watcher is no child of this process, and has a session of its own.  It keeps only
+ * standard error open: until the program has ended, or as long as the report goes there.
+ * If no watcher can be made, killed processes are missing in the report.
  */
 void run_watch_begin(const char *command, bool told);
 

@@ -14,8 +14,8 @@
  * namespace, a control group's kill) kills the watcher as well.  Processes that cannot
  * open the records (of another user, with another /proc) are not known.
  *
- * Locking: util/run_record.h.  What has a static name here is the watcher's own, which is one
- * thread.
+ * Locking: util/run_record.h.  Static data of this file belongs to the watcher, which is
+ * one thread.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,7 @@
 /*
  * Going through directories: see walk_files.h.
  *
- * Only names and types are asked for; how long a file is, is found out by
- * whoever works on it, several at a time.
+ * Reads only names and types.  The lengths of files are found later, by several threads.
  */
 #include <dirent.h>
 #include <errno.h>

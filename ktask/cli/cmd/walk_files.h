@@ -25,8 +25,7 @@ struct walk {
 /**
  * walk_add - the file @path, or with recursive the files in it
  *
- * What is no file gets a message, and the rest goes on; block devices count as
- * files.
+ * Prints a message for a path that is no file, and goes on; block devices count as files.
  *
  * Return: 0, or 1 after a message where there is no memory.
  */

@@ -23,9 +23,9 @@ static const char *word_before(const char *line, const char *end)
 }
 
 /*
- * "PID NAME FUNC [MODULE] DONE/TOTAL helpers N wanted N ns N", the module only for
- * a function in one; the process's name may hold anything, so that the rest is
- * found from the end.
+ * "PID NAME FUNC [MODULE] DONE/TOTAL helpers N wanted N ns N", with the module only if the
+ * function is in one.  The process's name may contain anything, so parse the rest from
+ * the end.
  */
 static bool parse_job(const char *line, struct ktask_job_info *info)
 {

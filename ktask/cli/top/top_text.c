@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * `ktask top` for people: a line of sums, a line for each job, what is not
- * seen.  Cut to the screen: the last jobs first, then what is not seen.
+ * `ktask top` for people: a line of sums, a line for each job, and lines on what cannot be
+ * seen.  On a small screen the last jobs are left out first, then these lines.
  */
 #include <stdarg.h>
 

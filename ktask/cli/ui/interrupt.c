@@ -26,7 +26,7 @@ void interrupt_catch(void)
 				    .sa_flags = SA_RESETHAND | SA_RESTART };
 	struct sigaction former;
 
-	/* Who started this to ignore the signal means it. */
+	/* Keep a signal ignored if this was started so. */
 	for (size_t i = 0; i < NR_CAUGHT; i++)
 		if (!sigaction(caught_signals[i], NULL, &former) &&
 		    former.sa_handler != SIG_IGN)

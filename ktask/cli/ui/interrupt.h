@@ -21,11 +21,11 @@ int interrupt_seen(void);
 int interrupt_die(void);
 
 /*
- * Children that end: somebody who ignores theirs may have started us, and then
- * the kernel would keep nothing to wait for.
+ * Children that end.  The program that started this one may ignore SIGCHLD; then the
+ * kernel keeps no status to wait for.
  *
- * children_heed - from now on they can be waited for; once, at the start
- * children_as_before - what becomes another program finds it as we did
+ * children_heed - from now on children can be waited for; once, at the start
+ * children_as_before - restore SIGCHLD before this process executes another program
  */
 void children_heed(void);
 void children_as_before(void);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The screen: see screen.h.  The keys that stop a process are switched off,
- * because a stopped one would leave the terminal as it should not be; the one
- * that interrupts is not.
+ * The screen: see screen.h.  The keys that stop a process are disabled, because a stopped
+ * process would leave the terminal in a wrong state.  The interrupt key works.
  *
- * Killed by SIGKILL it leaves the terminal without echo: reset(1).
+ * Behaves badly if killed by SIGKILL: the terminal stays without echo, see reset(1).
  */
 #include <poll.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Verifying targets: see target.h.  A directory may become read-only, or a
- * disk full, after that: whoever writes still looks for errors.
+ * Verifying targets: see target.h.  A directory may become read-only, or a disk full,
+ * after that.  So errors must still be checked when the file is written.
  */
 #include <errno.h>
 #include <fcntl.h>

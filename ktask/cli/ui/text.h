@@ -17,7 +17,7 @@ static inline const char *plural_suffix(unsigned long nr)
 /**
  * text_json - @text as a string
  *
- * It may be any bytes; JSON wants UTF-8.  Of what is none each byte becomes '?'.
+ * @text may be any bytes.  JSON needs UTF-8, so each byte that is not becomes '?'.
  *
  * Return: a new reference; NULL without memory only.
  */
@@ -32,8 +32,8 @@ json_t *text_json(const char *text);
 int json_write(json_t *object, const char *path);
 
 /**
- * text_show - @text with '?' for each byte that is no part of a character, or of
- * one that a terminal would obey
+ * text_show - replace by '?' each byte that is no part of a character, or is part of a
+ * control character
  */
 void text_show(char *text);
 
