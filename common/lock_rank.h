@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Assertions of libumt and libktrt, and the order in which a thread takes their locks.
- * Evaluated in builds with the address or the thread sanitizer, where one that does not
- * hold ends the program and the sanitizer reports where; elsewhere they leave no code and
- * no data.
+ * They are evaluated in builds with the address or the thread sanitizer: if one fails, the
+ * program ends and the sanitizer reports where.  Other builds have no code or data of them.
  *
- * Each lock has a rank, a power of two.  A thread holds one lock of a rank at most
- * and takes locks by rising rank.  What it holds is a word of its own, so it is
- * known there without asking the lock.
+ * Each lock has a rank, a power of two.  A thread holds at most one lock of each rank, and
+ * takes locks by rising rank.  The ranks that it holds are in a word of its own, so
+ * checking them does not touch the lock.
  *
- * Behaves badly: of two locks of one rank it is not known here which one is held.
+ * Behaves badly: two locks of one rank cannot be told apart here.
  */
 #ifndef COMMON_LOCK_RANK_H
 #define COMMON_LOCK_RANK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the commands say of options that getopt_long(3) refuses, where its option
- * string has ':' in front.
+ * Messages of the commands about options that getopt_long(3) refuses.  Their option
+ * strings begin with ':'.
  */
 #ifndef COMMON_OPTION_H
 #define COMMON_OPTION_H
@@ -9,8 +9,8 @@
 #include <getopt.h>
 #include <stdio.h>
 
-/* What a long option returns, so that it is told from the short one: of several
- * letters behind one dash getopt has not left the argument yet. */
+/* A long option returns this, to distinguish it from the short one: after one of several
+ * short options in an argument, optind has not advanced yet. */
 #define OPTION_LONG(letter) ((letter) + 256)
 
 static inline int option_letter(int option)

@@ -4,12 +4,12 @@
  *
  *	claim	bytes that a process may still touch, in mappings that it touches in order
  *
- * A claim costs nothing: anybody can map a terabyte and touch a megabyte of it.  So
- * the claim of a process counts whole only for that process.  Of those of the others it
- * counts at most an eighth of the available memory each, and half of it together.
+ * A claim costs nothing: any process can map a terabyte and touch a megabyte of it.  So
+ * the whole claim of a process counts only for that process.  The claims of others count
+ * for it as at most an eighth of the available memory each, and half of it together.
  *
- * Behaves badly where processes that touch more than that stop together at the last 3 %
- * of the memory: what was made ahead of them is missing then.
+ * Behaves badly if processes that touch more than that all stop at the last 3 % of the
+ * memory: then the pages that were made ahead of them are missing.
  */
 #ifndef DAEMON_MEMORY_CLAIMS_H
 #define DAEMON_MEMORY_CLAIMS_H

@@ -2,6 +2,7 @@
 /*
  * A large mapping of a process that is served, and the windows made in it.
  *
+ * Locking: there is no lock.
  *	W: the watcher's
  *	J: written by the watcher while no job works on the mapping; read by helpers
  *	A: atomic; of any thread

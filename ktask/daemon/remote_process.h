@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The memory of another process, as /proc and /dev/ktask show it: which pages are
- * there, which mappings there are, and how pages are made.
+ * The memory of another process by way of /proc and /dev/ktask: which mappings it has,
+ * which pages are present, and how pages are made.
  *
- * Descriptors stand for the address space that was there when they were opened.  After
- * an exec or the end of the process they stand for nothing, never for another process.
+ * A descriptor refers to the address space of the moment when it was opened.  After an
+ * exec or the end of the process it refers to nothing, never to another process.
  *
- * Reading is the watcher's; any thread may read pages and make them.
+ * Only the watcher reads mappings; any thread may read and make pages.
  */
 #ifndef DAEMON_REMOTE_PROCESS_H
 #define DAEMON_REMOTE_PROCESS_H
@@ -67,10 +67,10 @@ int remote_make_pages(const struct remote_process *process, uintptr_t addr,
 int remote_node(const struct remote_process *process, uintptr_t addr);
 
 /**
- * remote_find_areas - call @found for each area of private anonymous memory that it
- * may write, in the order of addresses
+ * remote_find_areas - call @found for each area of private anonymous memory that the
+ * process may write, in the order of addresses
  *
- * Return: false if there is nothing to be had: the process is gone, or has the shim of
+ * Return: false if the process shall not be served: it is gone, or has the shim of
  * `ktask run`, which sees more.
  */
 bool remote_find_areas(const struct remote_process *process,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See remote_window.h.  In which order pages are made is in ahead/window_blocks.h.
+ * See remote_window.h.  ahead/window_blocks.h has the order in which pages are made.
  *
- * If the process has advised huge pages, one touch makes more than one page.  No file
- * tells that for a single mapping.  Then a piece in the middle of a block also brings the
- * pages before it, among them the marks.  The job ends there.
+ * If the process has advised huge pages, one touch makes more than one page, and no file
+ * tells that of a single mapping.  Making a piece in the middle of a block then also makes
+ * the pages before it, the mark included.  The job ends there.
  *
- * Behaves badly if the process unmaps memory and maps other memory there meanwhile:
- * pages of that are made, at most of one piece for each helper.
+ * Behaves badly if the process meanwhile unmaps memory and maps other memory there: each
+ * helper may make pages of that, at most of one piece.
  *
  * Locking: what a window shares with its helpers is atomic; see remote_mapping.h.
  */

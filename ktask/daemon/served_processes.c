@@ -2,16 +2,16 @@
 /*
  * See served_processes.h.
  *
- * A process is found by its growth.  All of /proc is read again and again, which takes a
- * hundredth of one CPU's time; reading the mappings of the processes that are served
- * takes another.  An event for each page fault would cost every process of the machine 6
- * to 24 ns a fault; this costs them nothing.
+ * A process is found by its growth.  All of /proc is read again and again, which takes 1 %
+ * of one CPU; reading the mappings of served processes takes another 1 %.  An event for
+ * each page fault would cost every process of the machine 6 to 24 ns a fault; this costs
+ * them nothing.
  *
- * A process is served while it has large mappings, with what is known of them, so that
- * the bound on waste holds as long as an area is not cut.
+ * A process is served while it has large mappings.  What is known of a mapping is kept, so
+ * the bound on waste holds as long as the mapping is not cut.
  *
- * Behaves badly with a process that touches all of its memory before it is found: in
- * 50 ms, or later where there are thousands of processes.
+ * Behaves badly with a process that touches all of its memory before it is found.  That
+ * takes 50 ms, or longer if there are thousands of processes.
  */
 #include <ctype.h>
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * The processes that are served: finds those that grow, among those that the
  * administrator chose, and polls their mappings.
  *
- * All of it is the watcher's, which is the only thread but for helpers.
+ * Only the watcher uses this.  It is the only thread besides helpers.
  */
 #ifndef DAEMON_SERVED_PROCESSES_H
 #define DAEMON_SERVED_PROCESSES_H
@@ -14,8 +14,8 @@
 #include "daemon/remote_process.h"
 
 /*
- * served_memory_suffices - has the machine memory for all that served processes may
- * still touch, and the process's control groups for what those in the same group may?
+ * served_memory_suffices - does the machine have memory for all that served processes may
+ * still touch, and do the process's control groups have it for processes in the same group?
  */
 bool served_memory_suffices(const struct remote_process *process);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPU a task is sent to.  Claiming a CPU is atomic: of two tasks one has it.
+ * Chooses the CPU to which a task is sent.
+ *
+ * Locking: there is no lock.  Claiming a CPU is atomic: only one of two tasks gets it.
  */
 #ifndef KTASK_SCX_CPU_SEARCH_H
 #define KTASK_SCX_CPU_SEARCH_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The sparse masks: which caches have tasks that wait, and which have CPUs that run low
- * tasks.  Any CPU writes them, atomically.
+ * tasks.
+ *
+ * Locking: there is no lock.  Any CPU writes the masks, by atomic operations.
  */
 #ifndef KTASK_SCX_OVERLOAD_MASK_H
 #define KTASK_SCX_OVERLOAD_MASK_H

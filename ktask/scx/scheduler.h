@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The BPF scheduler in the kernel: loaded, asked, taken away.
+ * Loads the BPF scheduler into the kernel, reads its state, and removes it.
  *
- * There is one.  It ends with the process, however that ends: the kernel then schedules
- * all tasks as before.
+ * There is only one.  It ends with the process, however that ends; then the kernel
+ * schedules all tasks as before.
  */
 #ifndef KTASK_SCX_SCHEDULER_H
 #define KTASK_SCX_SCHEDULER_H

@@ -34,21 +34,22 @@
  * A task that comes from another queue may have any virtual time, so that is clamped:
  * one that slept gains one slice at most, one from a faster queue waits one turn at most.
  *
- * A low task that never ran would hold what others wait for, and after 30 s the kernel
- * would throw this scheduler out.  So low tasks have one short turn on each CPU in
- * TURN_NS (1.5 %, as nice 19 has beside nice 0), more often if more than 60 wait.  A turn
- * ends with a tick; where ticks come late, as in a guest whose host is busy, the next one
- * comes later by as much.  A low task that runs because no other waits looks at each tick
- * whether a normal one waits by now, in any cache that a thief would look at.
+ * A low task that never ran could hold what others wait for, and after 30 s the kernel
+ * would remove this scheduler.  So low tasks have one short turn on each CPU in TURN_NS
+ * (1.5 %, as nice 19 has beside nice 0), more often if more than 60 wait.  A turn ends with
+ * a tick.  If ticks come late, as in a guest whose host is busy, the next turn is delayed
+ * by the same time.  A low task that runs because no normal one waits checks at each tick
+ * whether one waits by now, in any cache that a thief would search.
  *
- * Nothing is kept by task but what the kernel has: no memory is allocated that could be
- * refused.  No lock is taken; words below that two CPUs may write say so.
+ * The state of a task is in the kernel's own fields, so no allocation can fail.
  *
- * Behaves badly: where all CPUs are busy a woken normal task waits for the end of
- * a slice, 4 to 8 ms at 250 ticks a second; the kernel's own scheduler preempts at once
- * if the running task has had its share.  So does one whose searches met no low task,
- * although another CPU runs one: they look at some CPUs of two caches.  Groups' weights
- * and quotas (cpu.weight, cpu.max) are ignored.  A thief does not ask how far away another
+ * Locking: there is no lock.  Words below that two CPUs may write say so.
+ *
+ * Behaves badly: if all CPUs are busy a woken normal task waits for the end of a slice, 4
+ * to 8 ms at 250 ticks a second; the kernel's own scheduler preempts at once if the running
+ * task has had its share.  The same happens if another CPU runs a low task but the search
+ * did not meet it, because it covers only some CPUs of two caches.  Groups' weights and
+ * quotas (cpu.weight, cpu.max) are ignored.  A thief does not consider how far away another
  * cache is.
  */
 #include <errno.h>

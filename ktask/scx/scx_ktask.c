@@ -2,8 +2,8 @@
 /*
  * scx_ktask: loads the scheduler, and keeps it while it runs.
  *
- * Does no scheduling, which scx_ktask.bpf.c does.  It wakes once a second to see whether
- * the kernel has thrown the scheduler out.
+ * Does not schedule: scx_ktask.bpf.c does.  Wakes once a second to check whether the kernel
+ * has removed the scheduler.
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /*
  * The data of the program, and what a task, a CPU and a queue are.
  *
- * Locking: scx_shared.h says who writes what; scx_ktask.bpf.c why that is enough.
+ * Locking: scx_shared.h says who writes each word; scx_ktask.bpf.c why that suffices.
  */
 #ifndef KTASK_SCX_STATE_H
 #define KTASK_SCX_STATE_H

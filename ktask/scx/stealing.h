@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking tasks from the queues of caches, the own one and others.
+ * Taking tasks from the queues of caches, of the CPU's own cache and of others.
  *
- * A CPU moves what it finds into its own local queue, where nobody else takes it.  Two
- * that want one task are put into order by the kernel's lock of the queue.
+ * A CPU moves a task that it finds to its own local queue, from which no other CPU takes
+ * it.  If two CPUs want the same task, the kernel's lock of the queue decides.
  */
 #ifndef KTASK_SCX_STEALING_H
 #define KTASK_SCX_STEALING_H

@@ -105,8 +105,8 @@ void sim_process_init(struct sim_process *process, unsigned nr_helpers);
 /*
  * sim_process_fork - go on as the child of a fork; by a thread in a chunk
  *
- * The run follows the child, which has only the calling thread, and new helpers.  What
- * other processes may not have meanwhile the parent gives back after a while.
+ * The run follows the child, which has only the calling thread, and new helpers.  The
+ * parent gives its permits back after a while.
  */
 void sim_process_fork(struct sim_process *process);
 

@@ -2,8 +2,8 @@
 /*
  * Rates at which jobs are done, by the number of their threads.
  *
- * Rates are relative; between the points of a curve they are on a line, before
- * the first on the line from 0, behind the last they stay.
+ * Rates are relative.  They are linear between the points of a curve and from 0 to the
+ * first point, and constant after the last one.
  */
 #ifndef SIM_THREAD_CURVES_H
 #define SIM_THREAD_CURVES_H

@@ -70,7 +70,7 @@ bool file_value(const char *path, const char *key, uint64_t *value);
 
 /* A file read by lines, of at most FILE_LINE bytes each. */
 struct file_lines {
-	bool cuts; /* set by who wants the beginning of longer ones; else they are left out */
+	bool cuts; /* may be set: cut long lines; otherwise they are skipped */
 	int fd;
 	size_t left; /* bytes that may still be read */
 	size_t from, to; /* what of buf is not yet used */

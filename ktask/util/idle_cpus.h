@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Does one of the CPUs that a thread may use idle, where it may not use all?  How many
- * threads run is known only of the whole machine (util/running_threads.h): they may all be on
- * other CPUs.  How long each CPU has idled is in /proc/stat.  So two readings are
- * compared; that file takes 20 times as long to read as the other one.
+ * Does one of the CPUs idle that a thread may use, if it may not use all?  The number of
+ * running threads is known only for the whole machine (util/running_threads.h), and they
+ * may all be on other CPUs.  So two readings of /proc/stat are compared, which says how
+ * long each CPU has idled.  Reading it takes 20 times as long as the number.
  *
  * Not thread-safe.
  */
@@ -26,15 +26,15 @@ struct idle_cpus {
 };
 
 /**
- * idle_cpus_read - how long the CPUs in @cpus have idled, all together, since boot
+ * idle_cpus_read - how long the CPUs in @cpus have idled since boot, all together
  *
- * Return: false where it is not told of each of them.
+ * Return: false if the file does not have all of them.
  */
 bool idle_cpus_read(const struct kt_cpus *cpus, uint64_t *idle_ns);
 
 /**
  * idle_cpus_note - compare a reading with the last one
- * @own_ns: CPU time of those who ask: without them as much would be idle
+ * @own_ns: CPU time of the caller's own threads; without them it would have been idle time
  *
  * Return: whether half of a CPU or more was idle in between.
  */
@@ -44,8 +44,8 @@ bool idle_cpus_note(struct idle_cpus *last, uint64_t now_ns, uint64_t idle_ns,
 /**
  * idle_cpus_remain - whether one of the CPUs of the calling thread idles
  *
- * Return: false also if it may use all of the machine, for then the number of threads that
- * run tells more, and if nobody knows.
+ * Return: false also if the thread may use all CPUs, because then the number of running
+ * threads tells more, and if it is not known.
  */
 bool idle_cpus_remain(struct idle_cpus *last, uint64_t now_ns, uint64_t own_ns);
 

@@ -192,8 +192,8 @@ bool program_exists(const char *name)
 }
 
 /*
- * By the rights that count for exec, where access(2) asks for those of the real user.
- * The group may be one of ours, or the mask of an access control list.
+ * Check the rights that count for exec; access(2) checks those of the real user.  The
+ * group's bits may also be the mask of an access control list.
  */
 static bool may_execute(const struct stat *st)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * System calls and threads without the C library: for calls that must not come back
- * through the shim's own functions, and for the last moments of a process, in which
- * nothing of libc may be used any more.
+ * System calls and threads without the C library: for calls that must not enter the
+ * shim's own functions, and for the end of a process, when libc may no longer be used.
  *
  * SHIM_RAW is defined on the machines that this is written for.
  */

@@ -45,8 +45,8 @@ void report_append_failure(struct report_line *line, const char *target,
 /**
  * report_write - end a line with the name and number of its process, and write it
  *
- * A file that may not grow and a pipe that nobody reads raise a signal, which is
- * not meant for the program: it does not get it.
+ * Writing to a file that may not grow, or to a pipe without a reader, raises a signal.  The
+ * program does not get it.
  *
  * Return: 0 or -errno.
  */

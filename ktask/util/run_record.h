@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the processes of `ktask run --report` leave for whoever watches them: a
- * record for each, in memory that all of them share.  A process that is ended by
- * a signal cannot report; its record outlives it.
+ * What the processes of `ktask run --report` leave for the watcher: a record for each, in
+ * memory that all of them share.  A process that is ended by a signal cannot report, but
+ * its record outlives it.
  *
- * A process makes its own record, or its parent does; the watcher frees it when
- * the process is gone.  Whoever runs the program can write here, so the watcher
- * trusts nothing of it.
+ * A process makes its own record, or its parent does; the watcher frees it when the
+ * process is gone.  Any of these processes can write anything here, so the watcher does
+ * not trust it.
  *
  * Locking: there is no lock, because whoever holds it may be killed.  Whoever turns the
  * state of a record from RUN_FREE into another, by compare-and-swap, fills it in.  The

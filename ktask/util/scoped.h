@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What holds until the end of a block, however it is left.
+ * Declarations that take effect until the end of a block, however it is left.
  *
  * Not for ops/, which is compiled for exceptions: there it would need libgcc_s, which
  * the shim does not load into a program.
