@@ -60,6 +60,7 @@
 #include <ktask/ktask.h>
 
 #include "preload/shim.h"
+#include "util/assertion.h"
 #include "util/memory.h"
 #include "util/scoped.h"
 
@@ -90,6 +91,14 @@ static atomic_uint nr_jobs; /* A: that are not FREE */
 static bool change_state(struct prefault *job, int from, int to)
 {
 	return atomic_compare_exchange_strong(&job->state, &from, to);
+}
+
+/* Is the job in one of the two states?  The caller is its owner, so it stays there. */
+static void assert_state(const struct prefault *job, int one, int other)
+{
+	int state = atomic_load(&job->state);
+
+	util_assert(state == one || state == other);
 }
 
 /* The owner of a job is not interrupted. */
@@ -169,6 +178,7 @@ static size_t made_bytes(const struct prefault *job)
 /* By the owner, which stays the owner. */
 static void finish_job(struct prefault *job)
 {
+	assert_state(job, HELD, DOOMED);
 	ktask_cancel(job->job);
 	ktask_wait(job->job);
 	shim_count(SHIM_PREFAULT, &(struct shim_work){
@@ -189,6 +199,7 @@ static bool start_claimed(struct prefault *job)
 {
 	struct ktask_ctl ctl;
 
+	assert_state(job, CLAIMED, HELD);
 	job->nr_blocks = (job->len - 1) / BLOCK_BYTES + 1;
 	job->result = (struct ktask_result)KTASK_RESULT_INIT;
 	atomic_store(&job->delayed, false);
@@ -385,6 +396,7 @@ static bool overlaps_range(const struct prefault *job, const void *addr,
 static void stop_held(struct prefault *job, const void *addr, size_t len,
 		      bool again)
 {
+	assert_state(job, HELD, HELD);
 	if (!overlaps_range(job, addr, len)) {
 		/* The entry has another job by now. */
 		atomic_store(&job->state, RUNNING);

@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "preload/shim.h"
+#include "util/assertion.h"
 #include "util/scoped.h"
 
 /* Mappings, and parts of them that holes have left. */
@@ -103,16 +104,23 @@ static void unlock_table(const struct table_lock *held)
 	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
 }
 
+static void assert_table_locked(void)
+{
+	util_assert(atomic_load(&table_version) & 1);
+}
+
 static struct made_range read_entry(size_t i)
 {
 	const struct made *made = &made_table[i];
 
+	assert_table_locked();
 	return (struct made_range){ made->start, made->end, made->kind,
 				    made->segment };
 }
 
 static void write_entry(size_t i, const struct made_range *range)
 {
+	assert_table_locked();
 	made_table[i].start = range->start;
 	made_table[i].end = range->end;
 	made_table[i].kind = range->kind;
@@ -158,6 +166,7 @@ static bool grow_table(void)
 	size_t bytes = 2 * nr_slots * sizeof(*made_table);
 	struct made *table = MAP_FAILED, *former = made_table;
 
+	assert_table_locked();
 	if (2 * nr_slots <= SLOTS_MOST)
 		table = real_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
