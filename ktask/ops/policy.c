@@ -2,6 +2,8 @@
 /*
  * Memory policies by system call (libnuma would be a dependency for two of
  * them): see policy.h.
+ *
+ * Locking: none.  What is static here belongs to each thread.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * One call that registers or unregisters: see register_call.h.
+ *
+ * Locking: registration.h.
  */
 #include <errno.h>
 #include <string.h>

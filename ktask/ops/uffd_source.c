@@ -7,6 +7,8 @@
  * and calls the progress function.  A helper waits for one slice only, because the job
  * cannot end before the helper does.  The part of a page that has come by then is kept
  * for the next reader.
+ *
+ * Locking: uffd_job.h.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,6 +2,8 @@
 /*
  * How the program notifies user space: by descriptors of cores, by events of idle cores,
  * by traces.  Part of umt.bpf.c.
+ *
+ * Locking: shared.h.
  */
 #ifndef UMT_NOTIFY_H
 #define UMT_NOTIFY_H

@@ -8,7 +8,7 @@
  *	U: the subscriber's process; the program reads them
  *	L: the process that loaded the program, before the subscriber has a table
  *	P: the program: the first thread to add itself, found by compare-and-swap
- *	R: who may write a record: umt.bpf.c
+ *	R: whoever may write the record (umt.bpf.c)
  */
 #ifndef UMT_SHARED_H
 #define UMT_SHARED_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The program's maps, and how they are looked up.  Part of umt.bpf.c.
+ *
+ * Locking: shared.h.
  */
 #ifndef UMT_TABLES_H
 #define UMT_TABLES_H

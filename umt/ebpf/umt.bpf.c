@@ -39,12 +39,12 @@
  * owner.  It counts as blocked, because its own work stands still.  The end of a thread
  * counts as its last block.
  *
- * Who writes a record, and why no lock is needed: switch-out and switch-in
- * run under the lock of the CPU's queue; a wakeup or migration of a thread
- * that is not running holds that lock as well; a thread that adds or removes
- * itself runs with preemption off, is counted, and stays where it is.  The
- * counts of a core are written by many: atomically, and increments come
- * first, so that no reader ever sees a negative number.
+ * Locking: the program takes no lock.  R, in shared.h, means a field of a record.
+ * Switch-out and switch-in of its thread write it under the lock of the CPU's queue.  A
+ * wakeup or migration of a thread that is not running holds that lock as well.  A thread
+ * that adds or removes itself runs with preemption off, is counted, and stays on its core.
+ * Any CPU writes the counts of a core, by atomic operations.  Increments come first, so
+ * that no reader ever sees a negative number.
  *
  * Behaves badly: up to 6.1 the kernel refuses the look-up of a record while it works on
  * another record of the same CPU.  Such an event is missed and repaired later.  If the

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Signals: see interrupt.h.
+ *
+ * Locking: none.  The handler sets seen_signal; the command has one thread that reads it.
  */
 #include <signal.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
  * program whose threads keep all CPUs busy, a helper would take the CPU of the thread
  * that would make the page itself.  Huge pages save faults there too.
  *
- * Only the watcher runs this code.
+ * Locking: large_mappings.h.  Only the watcher runs this code.
  */
 #include <sys/resource.h>
 

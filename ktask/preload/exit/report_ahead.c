@@ -2,6 +2,8 @@
 /*
  * The line of the report on memory that was made ahead of its touches, or would have
  * been.
+ *
+ * Locking: counts.h.
  */
 #include <sys/resource.h>
 
