@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "file.h"
+#include "group_tree.h"
 #include "memory.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
@@ -63,9 +64,9 @@ static uint64_t cached_bytes(const struct group_limit *limit,
 	return active + inactive;
 }
 
-static uint64_t directory_bytes(const struct group_limit *limit,
-				const char *directory)
+static uint64_t directory_bytes(const void *arg, const char *directory)
 {
+	const struct group_limit *limit = arg;
 	uint64_t most, used;
 
 	if (!read_number(limit, directory, limit->most, &most))
@@ -80,29 +81,6 @@ static uint64_t directory_bytes(const struct group_limit *limit,
 	return most > used ? most - used : 0;
 }
 
-/* The least of a directory and those above it, down to the root's. */
-static uint64_t tree_bytes(const struct group_limit *limit, const char *text)
-{
-	const char *at = strstr(text, limit->key);
-	uint64_t least = UINT64_MAX;
-	char directory[512];
-
-	if (!at)
-		return least;
-	at += strlen(limit->key);
-	snprintf(directory, sizeof(directory), "%.*s", (int)strcspn(at, "\n"),
-		 at);
-	for (char *end = directory + strlen(directory); end;
-	     end = strrchr(directory, '/')) {
-		uint64_t available;
-
-		*end = '\0';
-		available = directory_bytes(limit, directory);
-		least = available < least ? available : least;
-	}
-	return least;
-}
-
 uint64_t memory_left_in_groups(const char *groups)
 {
 	char text[2048] = "\n";
@@ -110,7 +88,9 @@ uint64_t memory_left_in_groups(const char *groups)
 
 	file_text(groups, text + 1, sizeof(text) - 1);
 	for (size_t i = 0; i < NR_LIMITS; i++) {
-		uint64_t available = tree_bytes(&group_limits[i], text);
+		uint64_t available =
+			group_tree_least(text, group_limits[i].key,
+					 directory_bytes, &group_limits[i]);
 
 		least = available < least ? available : least;
 	}

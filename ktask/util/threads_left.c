@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "util/file.h"
+#include "util/group_tree.h"
 #include "util/threads_left.h"
 
-static const struct {
+static const struct group_tree {
 	const char *key; /* in /proc/self/cgroup, before the directory */
 	const char *root;
 } group_trees[] = {
@@ -29,38 +30,15 @@ static bool read_number(const char *root, const char *directory,
 	return text_number(text, value);
 }
 
-static uint64_t left_in_directory(const char *root, const char *directory)
+static uint64_t left_in_directory(const void *arg, const char *directory)
 {
+	const struct group_tree *tree = arg;
 	uint64_t most, used;
 
-	if (!read_number(root, directory, "pids.max", &most) ||
-	    !read_number(root, directory, "pids.current", &used))
+	if (!read_number(tree->root, directory, "pids.max", &most) ||
+	    !read_number(tree->root, directory, "pids.current", &used))
 		return UINT64_MAX;
 	return most > used ? most - used : 0;
-}
-
-/* The least of a directory and those above it, down to the root's. */
-static uint64_t left_in_tree(const char *key, const char *root,
-			     const char *groups)
-{
-	const char *at = strstr(groups, key);
-	uint64_t least = UINT64_MAX;
-	char directory[512] = "";
-
-	if (!at)
-		return least;
-	at += strlen(key);
-	strncat(directory, at,
-		strcspn(at, "\n") < sizeof(directory) ? strcspn(at, "\n") : 0);
-	for (char *end = directory + strlen(directory); end;
-	     end = strrchr(directory, '/')) {
-		uint64_t left;
-
-		*end = '\0';
-		left = left_in_directory(root, directory);
-		least = left < least ? left : least;
-	}
-	return least;
 }
 
 uint64_t threads_left_in_groups(void)
@@ -70,8 +48,9 @@ uint64_t threads_left_in_groups(void)
 
 	system_text(groups + 1, sizeof(groups) - 1, "/proc/self/cgroup");
 	for (size_t i = 0; i < NR_TREES; i++) {
-		uint64_t left = left_in_tree(group_trees[i].key,
-					     group_trees[i].root, groups);
+		uint64_t left =
+			group_tree_least(groups, group_trees[i].key,
+					 left_in_directory, &group_trees[i]);
 
 		least = left < least ? left : least;
 	}
