@@ -9,7 +9,7 @@
 
 #include "ktest.h"
 
-#include "ahead/touch_frontier.h"
+#include "support/fast_helper.h"
 
 #define PAGES_MAX ((size_t)96 * 512)
 #define STREAMS 8
@@ -154,17 +154,6 @@ static void touch_some(struct play *play, size_t nr)
 
 /* ---- the helper, as make_ahead.c works: towards the program ---- */
 
-static bool is_left(const struct play *play, size_t at)
-{
-	size_t block = (at - play->window.start) / AHEAD_BLOCK_PAGES *
-			       AHEAD_BLOCK_PAGES +
-		       play->window.start;
-
-	if (block == play->window.mark)
-		return play->unit > 1 || at - block < AHEAD_STRIP_PAGES;
-	return play->unit == 1 && at == block;
-}
-
 static void work_on_window(struct play *play)
 {
 	unsigned nr = play->speed;
@@ -175,7 +164,7 @@ static void work_on_window(struct play *play)
 			return;
 		}
 		play->at--;
-		if (!is_left(play, play->at))
+		if (!helper_leaves_page(&play->window, play->unit, play->at))
 			fault_page(play,
 				   touch_page(play->nr_pages, play->window.down,
 					      play->at),

@@ -8,7 +8,7 @@
 
 #include "ktest.h"
 
-#include "ahead/touch_frontier.h"
+#include "support/fast_helper.h"
 
 #define NR_PAGES ((size_t)1 << 18)
 /* Between two holes: 16 MiB. */
@@ -30,29 +30,6 @@ static int read_present(void *arg, size_t first, size_t nr, unsigned char *to)
 	return 0;
 }
 
-static void make_page(struct walk *walk, size_t at)
-{
-	size_t page = touch_page(NR_PAGES, walk->down, at);
-
-	walk->nr_made += !present[page];
-	present[page] = 1;
-}
-
-/* Helpers are fast: but for the pages that are left to the program. */
-static void make_window(struct walk *walk, const struct touch_window *window)
-{
-	for (size_t at = window->start; at < window->end; at++) {
-		size_t in_block = (at - window->start) % AHEAD_BLOCK_PAGES;
-		bool marked = at - in_block == window->mark;
-		size_t left = walk->unit > 1 ? 0 : 1;
-
-		if (marked)
-			left = walk->unit > 1 ? walk->unit : AHEAD_STRIP_PAGES;
-		if (in_block >= left)
-			make_page(walk, at);
-	}
-}
-
 static void watch_walk(struct walk *walk)
 {
 	struct touch_tracker *tracker = &walk->tracker;
@@ -62,7 +39,8 @@ static void watch_walk(struct walk *walk)
 	assert_true(touch_tracker_probe(tracker) >= 0);
 	while (touch_tracker_window(tracker, &window)) {
 		walk->nr_windows++;
-		make_window(walk, &window);
+		walk->nr_made += helper_make_window(&window, walk->unit,
+						    present, NR_PAGES);
 	}
 }
 

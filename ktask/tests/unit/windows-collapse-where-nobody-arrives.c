@@ -8,7 +8,7 @@
 
 #include "ktest.h"
 
-#include "ahead/touch_frontier.h"
+#include "support/fast_helper.h"
 
 #define NR_PAGES ((size_t)1 << 20)
 #define HALF (NR_PAGES / 2)
@@ -23,18 +23,6 @@ static int read_present(void *arg, size_t first, size_t nr, unsigned char *to)
 	return 0;
 }
 
-/* Helpers are fast: but for the pages that are left to the program. */
-static void make_window(const struct touch_window *window)
-{
-	for (size_t at = window->start; at < window->end; at++) {
-		size_t in_block = (at - window->start) % AHEAD_BLOCK_PAGES;
-		bool marked = at - in_block == window->mark;
-
-		if (in_block >= (marked ? AHEAD_STRIP_PAGES : 1))
-			present[at] = 1;
-	}
-}
-
 static void watch(struct touch_tracker *tracker)
 {
 	struct touch_window window;
@@ -44,7 +32,7 @@ static void watch(struct touch_tracker *tracker)
 		size_t pages = window.end - window.start;
 
 		largest = pages > largest ? pages : largest;
-		make_window(&window);
+		helper_make_window(&window, 1, present, NR_PAGES);
 	}
 }
 
