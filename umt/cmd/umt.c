@@ -8,6 +8,7 @@
 
 #include <umt.h>
 
+#include "common/option.h"
 #include "umt_cmd.h"
 #include "report_error.h"
 
@@ -59,6 +60,27 @@ static int dispatch_command(int argc, char **argv)
 	if (argv[1][0] == '-')
 		return say_usage("unknown option '%s'", argv[1]);
 	return say_usage("there is no command '%s'", argv[1]);
+}
+
+int next_option(int argc, char **argv, const char *letters,
+		const struct option *options, const char *usage, int *status)
+{
+	int option;
+
+	opterr = 0;
+	option = getopt_long(argc, argv, letters, options, NULL);
+	if (option == -1)
+		return 0;
+	if (option == '?' || option == ':') {
+		*status = say_option(argv, option);
+		return 0;
+	}
+	option = option_letter(option);
+	if (option != 'h')
+		return option;
+	fputs(usage, stdout);
+	*status = 0;
+	return 0;
 }
 
 void json_string(FILE *out, const char *text)

@@ -64,20 +64,12 @@ int cmd_info(int argc, char **argv)
 {
 	struct umt_backends backends = { .size = sizeof(backends) };
 	bool json = false;
-	int option;
+	int status = -1;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) !=
-	       -1) {
-		if (option == '?' || option == ':')
-			return say_option(argv, option);
-		option = option_letter(option);
-		if (option == 'h') {
-			fputs(usage_text, stdout);
-			return 0;
-		}
+	while (next_option(argc, argv, ":h", long_options, usage_text, &status))
 		json = true;
-	}
+	if (status >= 0)
+		return status;
 	if (optind < argc)
 		return say_usage("info: unexpected argument '%s'",
 				 argv[optind]);

@@ -175,20 +175,13 @@ static int record_command(char **argv, const char *name)
 int cmd_record(int argc, char **argv)
 {
 	const char *output = "umt.json";
-	int option;
+	int status = -1;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:ho:", long_options,
-				     NULL)) != -1) {
-		if (option == '?' || option == ':')
-			return say_option(argv, option);
-		option = option_letter(option);
-		if (option == 'h') {
-			fputs(usage_text, stdout);
-			return 0;
-		}
+	while (next_option(argc, argv, "+:ho:", long_options, usage_text,
+			   &status))
 		output = optarg;
-	}
+	if (status >= 0)
+		return status;
 	if (optind == argc)
 		return say_usage("record: a command is missing");
 	return record_command(argv + optind, output);

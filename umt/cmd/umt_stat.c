@@ -152,23 +152,17 @@ static int stat_command(char **argv, int json, const char *name)
 int cmd_stat(int argc, char **argv)
 {
 	const char *output = NULL;
-	int json = 0, option;
+	int json = 0, option, status = -1;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:ho:", long_options,
-				     NULL)) != -1) {
-		if (option == '?' || option == ':')
-			return say_option(argv, option);
-		option = option_letter(option);
-		if (option == 'h') {
-			fputs(usage_text, stdout);
-			return 0;
-		}
+	while ((option = next_option(argc, argv, "+:ho:", long_options,
+				     usage_text, &status))) {
 		if (option == 'o')
 			output = optarg;
 		else
 			json = 1;
 	}
+	if (status >= 0)
+		return status;
 	if (optind == argc)
 		return say_usage("stat: a command is missing");
 	return stat_command(argv + optind, json, output);

@@ -270,18 +270,10 @@ static unsigned number_of(const char *text, unsigned long max)
 int cmd_top(int argc, char **argv)
 {
 	unsigned every_ms = 1000, pid = 0;
-	int option;
+	int option, status = -1;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:hi:p:", long_options,
-				     NULL)) != -1) {
-		if (option == '?' || option == ':')
-			return say_option(argv, option);
-		option = option_letter(option);
-		if (option == 'h') {
-			fputs(usage_text, stdout);
-			return 0;
-		}
+	while ((option = next_option(argc, argv, "+:hi:p:", long_options,
+				     usage_text, &status))) {
 		if (option == 'p') {
 			pid = number_of(optarg, PID_MAX);
 			if (!pid)
@@ -296,6 +288,8 @@ int cmd_top(int argc, char **argv)
 					 "of milliseconds",
 					 optarg);
 	}
+	if (status >= 0)
+		return status;
 	if (optind == argc && !pid)
 		return say_usage("top: a command is missing");
 	if (optind < argc && pid)
