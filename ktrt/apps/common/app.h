@@ -9,6 +9,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <ktask/runtime.h>
 
@@ -32,6 +33,12 @@ extern const struct argp_child app_argp_children[];
 /** app_number - the value of an option as a number in [@least, @most] */
 unsigned app_number(struct argp_state *state, const char *name,
 		    const char *text, unsigned least, unsigned most);
+
+/** app_part_start - where the part of @rank begins, if @ranks share @total evenly */
+static inline unsigned app_part_start(unsigned total, int rank, int ranks)
+{
+	return (unsigned)((uint64_t)total * (unsigned)rank / (unsigned)ranks);
+}
 
 /** app_fail - `NAME: what: why` on standard error; returns @error */
 int app_fail(int error, const char *format, ...)

@@ -9,10 +9,8 @@
 int volume_init(struct volume *volume, const struct fwi_options *options,
 		int rank, int ranks)
 {
-	unsigned first = (unsigned)((uint64_t)options->y * (unsigned)rank /
-				    (unsigned)ranks);
-	unsigned end = (unsigned)((uint64_t)options->y * ((unsigned)rank + 1) /
-				  (unsigned)ranks);
+	unsigned first = app_part_start(options->y, rank, ranks);
+	unsigned end = app_part_start(options->y, rank + 1, ranks);
 	size_t all = end - first + 2 * HALF;
 
 	*volume = (struct volume){

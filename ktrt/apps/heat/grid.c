@@ -16,10 +16,8 @@
 int grid_init(struct grid *grid, const struct heat_options *options, int rank,
 	      int ranks)
 {
-	unsigned first = (unsigned)((uint64_t)options->rows * (unsigned)rank /
-				    (unsigned)ranks);
-	unsigned end = (unsigned)((uint64_t)options->rows *
-				  ((unsigned)rank + 1) / (unsigned)ranks);
+	unsigned first = app_part_start(options->rows, rank, ranks);
+	unsigned end = app_part_start(options->rows, rank + 1, ranks);
 
 	*grid = (struct grid){
 		.first = first,
