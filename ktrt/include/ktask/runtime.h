@@ -551,8 +551,8 @@ struct ktrt_info {
 	uint64_t steals; /* of these, taken from another worker's queue */
 	uint64_t parks; /* a worker found nothing and slept */
 	uint64_t wakeups; /* a worker was put on an idle core */
-	uint64_t replaced; /* of these, because the core's worker was blocked */
-	uint64_t surrenders; /* a worker left, because two were ready on its core */
+	uint64_t replaced; /* of these, in place of a blocked one */
+	uint64_t surrenders; /* a worker left; two were ready on its core */
 	uint64_t samples; /* of cores, at regular polls */
 	uint64_t overloaded; /* of these, with more than one worker ready */
 	size_t memory_bytes; /* of records of tasks */

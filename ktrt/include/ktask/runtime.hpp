@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The task runtime from C++ (11 and later): tasks are callables, and what they
- * throw is thrown again where somebody waits for them.  Only a cover for
- * runtime.h, whose rules hold; see there.
+ * The task runtime from C++ (11 and later): tasks are callables, and a wait for a
+ * task throws what the task threw.  This is a wrapper around runtime.h, whose rules
+ * apply.
  *
  *	ktrt::runtime runtime;
  *	ktrt::spawn([&] { a = f(); }, ktrt::out(a));
  *	ktrt::spawn([&] { b = g(a); }, ktrt::in(a), ktrt::out(b));
  *	ktrt::wait();
  *
- * A callable is moved into the task, without an allocation up to 64 bytes if
- * moving it throws nothing.  It returns nothing, or int: 0 or a code as for
- * ktrt_func.
+ * A callable is moved into the task, without an allocation if it has at most 64
+ * bytes and moving it throws nothing.  It returns nothing, or int: 0 or a code as
+ * for ktrt_func.
  *
- * Of several exceptions the first goes to whoever waits, the others are
- * dropped.  Tasks that read what a task that threw was to write are skipped: for
- * them wait(), or get(), throws ktrt::error with ECANCELED if that came first or
- * alone.  The destructors of scope, group and runtime wait too, and throw what
- * a task threw unless an exception is leaving their block already.
+ * A wait throws the first of several exceptions; the others are dropped.  If a task
+ * throws, tasks that read the data that it should have written are skipped.  If
+ * that is the first failure, wait(), or get(), throws ktrt::error with ECANCELED.
+ * The destructors of scope, group and runtime wait too, and throw what a task threw
+ * unless an exception is leaving their block already.
  */
 #ifndef KTASK_RUNTIME_HPP
 #define KTASK_RUNTIME_HPP
@@ -77,9 +77,9 @@ template <typename F> struct has_future {
 } /* namespace detail */
 
 /*
- * May callables of this type do different things?  Then brief ones say nothing of others
- * ("Locks" in runtime.h).  Those of the standard library are known here; for
- * others it may be specialised.
+ * May callables of this type do different things?  Then they never count as brief
+ * ("Locks" in runtime.h).  Types of the standard library are known here; a program may
+ * specialise this for others.
  */
 template <typename F>
 struct varies
@@ -105,7 +105,7 @@ struct varies<std::reference_wrapper<F>>
 namespace detail
 {
 
-/* Exceptions go to whoever waits as objects of codes. */
+/* Exceptions are passed on as objects for which codes stand. */
 inline const char *exception_kind() noexcept
 {
 	return "std::exception_ptr";
@@ -116,7 +116,7 @@ inline void drop_exception(void *object)
 	delete static_cast<std::exception_ptr *>(object);
 }
 
-/* Without memory the code says so in place of the exception. */
+/* Return: a code that stands for the exception; without memory -ENOMEM. */
 inline int keep_exception(std::exception_ptr exception) noexcept
 {
 	std::exception_ptr *kept =
@@ -152,7 +152,7 @@ inline void check(int code, const char *what)
 		raise(code, what);
 }
 
-/* How many exceptions are on their way out of blocks; before C++17: any. */
+/* How many exceptions are leaving blocks; before C++17: whether there are any. */
 inline int unwinding() noexcept
 {
 #if defined(__cpp_lib_uncaught_exceptions)
@@ -162,7 +162,7 @@ inline int unwinding() noexcept
 #endif
 }
 
-/* Else everything was waited for when it ended. */
+/* Does a runtime run?  If not, all tasks were waited for when it ended. */
 inline bool runs() noexcept
 {
 	return ktrt_cpus(nullptr, 0) >= 0;
@@ -176,19 +176,19 @@ inline void nap() noexcept
 }
 
 /*
- * As ktrt_group_wait(), on any thread: one that is not attached is so meanwhile.
- * @error: why it could not wait, -ESRCH: everything was waited for when the runtime
- * ended, or 0.
+ * As ktrt_group_wait(), but in any thread: it is attached while it waits.
+ * @error: 0, or why it could not wait.  -ESRCH: everything was waited for when the
+ * runtime ended.
  */
 inline int wait_anywhere(ktrt_group *group, int &error) noexcept
 {
 	int code = ktrt_group_wait(group);
 
 	error = 0;
-	/* Of one that is attached it is the group's code. */
+	/* In an attached thread -ESRCH is the group's code. */
 	if (code != -ESRCH || ktrt_thread_index() >= 0)
 		return code;
-	/* There are as many as may be. */
+	/* The limit of attached threads is reached. */
 	while ((error = ktrt_attach()) == -EAGAIN)
 		nap();
 	if (error)
@@ -198,7 +198,7 @@ inline int wait_anywhere(ktrt_group *group, int &error) noexcept
 	return code;
 }
 
-/* Nothing of the tasks may be destroyed before. */
+/* Wait in any case: what the tasks use is destroyed after this. */
 inline int wait_at_end(ktrt_group *group) noexcept
 {
 	for (;;) {
@@ -210,7 +210,7 @@ inline int wait_at_end(ktrt_group *group) noexcept
 	}
 }
 
-/* At the end of a block: what leaves it already goes first. */
+/* At the end of a block.  An exception that already leaves the block has precedence. */
 inline void check_at_end(int code, int unwinding_before, const char *what)
 {
 	if (unwinding() > unwinding_before)
@@ -250,7 +250,7 @@ template <typename F> int run_inside(void *arg)
 	return guarded(*static_cast<F *>(arg));
 }
 
-/* A callable of which the task has the only object. */
+/* A callable that is moved into its task. */
 template <typename F> struct owned {
 	F f;
 
@@ -266,7 +266,7 @@ template <typename F> struct owned {
 
 		return guarded(*guard.f);
 	}
-	/* It was begun all the same, to be destroyed. */
+	/* A cancelled task runs as well, to destroy the callable. */
 	static int run(void *arg)
 	{
 		if (!ktrt_cancelled())
@@ -345,7 +345,7 @@ ktrt_func func_for(pointed<dispatched<F>> &arg, ktrt_func func)
 	return ktrt_dispatch;
 }
 
-/* One that is no larger than a pointer is passed in place of that. */
+/* A callable that is no larger than a pointer is passed in place of a pointer. */
 template <typename F> int run_word(void *arg)
 {
 	typename std::aligned_storage<sizeof(F), alignof(F)>::type word;
@@ -354,8 +354,8 @@ template <typename F> int run_word(void *arg)
 	return guarded(*reinterpret_cast<F *>(&word));
 }
 
-/* How a callable goes into a task: as bytes; moved; or, where it cannot be
- * without an exception or is aligned to more than memory, by a pointer. */
+/* How a callable gets into a task: as bytes; moved; or by a pointer, if moving may throw
+ * or its alignment is larger than that of a task's memory. */
 struct as_bytes {};
 struct by_move {};
 struct by_pointer {};
@@ -406,7 +406,7 @@ template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_pointer)
 						  : run_and_delete<body>;
 	int failed;
 
-	/* A task that is not begun would never delete it. */
+	/* A task that does not begin would never delete the callable. */
 	attr.flags |= KTRT_ALWAYS;
 	attr.arg_bytes = sizeof(arg);
 	failed = ktrt_spawn_attr(func_for(arg, func), &arg, &attr);
@@ -415,7 +415,7 @@ template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_pointer)
 	return failed;
 }
 
-/* Without anything besides. */
+/* Make a task without attributes. */
 template <typename F> int spawn_bytes(F &f, std::true_type /* a word */)
 {
 	void *word = nullptr;
@@ -424,8 +424,8 @@ template <typename F> int spawn_bytes(F &f, std::true_type /* a word */)
 	return ktrt_spawn(run_word<F>, word);
 }
 
-/* Made where the task will find it; a copy would have to wait until the stores
- * of its parts are done. */
+/* Construct the callable inside the task; a copy would have to wait for the stores of its
+ * parts. */
 template <typename F>
 bool spawn_in_place(F &&f, ktrt_func func, unsigned flags)
 {
@@ -481,7 +481,7 @@ template <typename F> int spawn_plain(F &&f, by_move how)
 
 } /* namespace detail */
 
-/* ---- what a task is told besides ---- */
+/* ---- dependences ---- */
 
 struct dep {
 	ktrt_dep raw;
@@ -502,13 +502,13 @@ template <typename T> dep inout(T &datum)
 	return { { &datum, 0, KTRT_INOUT } };
 }
 
-/* As inout(), but tasks that say so run in any order, one at a time. */
+/* As inout(), but such tasks run in any order, one at a time. */
 template <typename T> dep commutative(T &datum)
 {
 	return { { &datum, 0, KTRT_COMMUTATIVE } };
 }
 
-/* What the task's own tasks use, and not it: they wait, it does not. */
+/* Data that only children of the task use: they wait for it, the task does not. */
 template <typename T> dep weak_in(const T &datum)
 {
 	return { { &datum, 0, KTRT_WEAK_IN } };
@@ -524,16 +524,16 @@ template <typename T> dep weak_inout(T &datum)
 	return { { &datum, 0, KTRT_WEAK_INOUT } };
 }
 
-/* All of an array's bytes: what overlaps depends, also in(), out() and inout()
- * of what begins there. */
+/* All bytes of an array.  Tasks with overlapping ranges depend on each other, and on tasks
+ * that name an object in the array by in(), out() or inout(). */
 template <typename T> dep range(unsigned mode, const T *first, std::size_t nr)
 {
 	return { { first, nr * sizeof(T), mode } };
 }
 
 /*
- * Dependences that are known at run time: of whatever has data() and size(), as
- * std::vector<ktrt::dep>.  It must stay during the call only.
+ * Dependences that are known at run time: in a container that has data() and size(), as
+ * std::vector<ktrt::dep>.  It is read during the call only.
  */
 class deps {
     public:
@@ -563,7 +563,7 @@ class deps {
 namespace detail
 {
 
-/* Of a call: all are of type dep, or there is one that stands for many. */
+/* The dependences of a call: all of type dep, or one of type deps. */
 template <typename... Deps> struct few_deps {
 	ktrt_dep raw[sizeof...(Deps) + 1];
 
@@ -617,7 +617,7 @@ class group {
 	}
 	group(const group &) = delete;
 	group &operator=(const group &) = delete;
-	/* Who cancelled it does not want to hear so. */
+	/* Does not throw because the group was cancelled. */
 	~group() noexcept(false)
 	{
 		int code = detail::wait_at_end(group_);
@@ -634,7 +634,7 @@ class group {
 		detail::check(error, "waiting for a group");
 		detail::check(code, "a task of a group");
 	}
-	/* Make a task of it, with dependences as for spawn(). */
+	/* Make a task of the group, with dependences as for spawn(). */
 	template <typename F, typename... Deps>
 	void run(F &&f, const Deps &...deps)
 	{
@@ -666,15 +666,15 @@ struct settings {
 	int priority = 0;
 	int node = -1;
 	ktrt_group *group = nullptr;
-	/* Runs although its group was cancelled or what it reads is spoilt. */
+	/* Run even if the group was cancelled or the data is spoilt. */
 	bool always = false;
-	/* Done inside spawn(): what it captured by reference may be local.  What it
-	 * throws comes out where it is waited for. */
+	/* Run inside spawn(), so objects captured by reference may be local.  A wait
+	 * for the task throws what it threw. */
 	bool undeferred = false;
-	/* So are the tasks that it makes, and theirs. */
+	/* All tasks that it makes are undeferred, and all that these make. */
 	bool final = false;
-	/* What it names it no longer uses when it has returned, but for its tasks
-	 * that name it. */
+	/* When it has returned, only those of its children use its data that name
+	 * the data. */
 	bool early_release = false;
 };
 
@@ -706,8 +706,8 @@ void spawn(F &&f, const Dep &dep, const Deps &...deps)
 		      "making a task");
 }
 
-/* Costs as much as ktrt_spawn_copy(), or, where the callable is no larger than
- * a pointer, as ktrt_spawn(). */
+/* Costs as much as ktrt_spawn_copy(), or as ktrt_spawn() if the callable is no larger than
+ * a pointer. */
 template <typename F> void spawn(F &&f)
 {
 	detail::check(detail::spawn_body(detail::as_body(
@@ -720,8 +720,8 @@ inline void wait()
 	detail::check(ktrt_wait(), "a task");
 }
 
-/* Neither the calling task nor tasks that it makes from here on use data that it named
- * weakly or with settings::early_release; in(x) and the like tell which. */
+/* Say that neither the calling task nor tasks that it makes from now on use some data,
+ * given as in(x) and the like, that it named weakly or with settings::early_release. */
 template <typename... Deps> void release(const dep &first, const Deps &...more)
 {
 	const detail::few_deps<dep, Deps...> all(first, more...);
@@ -730,7 +730,7 @@ template <typename... Deps> void release(const dep &first, const Deps &...more)
 		      "releasing data");
 }
 
-/* Is the caller a task that was made with settings::final, or below one? */
+/* Is the caller a task that was made with settings::final, or a descendant of one? */
 inline bool in_final() noexcept
 {
 	return ktrt_in_final();
@@ -744,7 +744,7 @@ inline int return_code(void *code)
 	return static_cast<int>(reinterpret_cast<std::intptr_t>(code));
 }
 
-/* What comes out of a task; of a void one nothing. */
+/* The result of a task; empty for void. */
 template <typename T> struct outcome {
 	typename std::aligned_storage<sizeof(T), alignof(T)>::type room;
 	bool is_there = false;
@@ -791,15 +791,15 @@ template <typename F, typename T>
 struct varies<detail::keeps_outcome<F, T>> : varies<F> {};
 
 /*
- * What a task will have returned.
+ * The result that a task will return.
  *
  *	ktrt::future<double> mean = ktrt::async([&] { return f(); });
  *	use(mean.get());
  *
- * get() waits, doing children of the caller meanwhile, and throws what the task
- * threw.  Who lets go of one that was not asked for waits as well; an exception
- * then goes to whoever waits for the tasks of the caller.  A thread that is not
- * attached is so while it waits; an exception that it lets go of is dropped.
+ * get() waits for the task, and throws what the task threw.  The destructor of a future
+ * whose get() was not called waits as well; an exception is then thrown by a wait for the
+ * caller's children.  A thread that is not attached is attached while it waits; there the
+ * destructor drops an exception.
  */
 template <typename T> class future {
     public:
@@ -830,7 +830,7 @@ template <typename T> class future {
 		if (code)
 			task_->code = code;
 	}
-	/* Once. */
+	/* May be called once. */
 	T get()
 	{
 		struct guard {
@@ -889,7 +889,7 @@ template <typename T> class future {
 		-> future<decltype(f())>;
 };
 
-/* async - a task, with dependences as for spawn(), that returns something */
+/* async - make a task that returns a result, with dependences as for spawn() */
 template <typename F, typename... Deps>
 auto async(F &&f, const Deps &...deps) -> future<decltype(f())>
 {
@@ -928,7 +928,7 @@ template <typename I, typename F> struct loop {
 	}
 };
 
-/* Values are by pointer, null for the neutral one. */
+/* Values are passed by pointer; null stands for the neutral value. */
 template <typename I, typename T, typename F, typename Op> struct reduction {
 	I first;
 	const T &neutral;
@@ -965,7 +965,7 @@ template <typename I, typename T, typename F, typename Op> struct reduction {
 
 		return neutral_if(guarded(both), left);
 	}
-	/* When op() threw it may have been moved from: it goes into no other. */
+	/* If op() threw, the value may have been moved from: do not combine it. */
 	static int neutral_if(int failed, T *&value)
 	{
 		if (failed) {
@@ -976,7 +976,7 @@ template <typename I, typename T, typename F, typename Op> struct reduction {
 	}
 };
 
-/* There may be more than the type can count. */
+/* The signed type may be too small for the difference. */
 template <typename I>
 std::size_t distance(I first, I last, std::true_type /* a whole number */)
 {
@@ -996,8 +996,8 @@ template <typename I> std::size_t distance(I first, I last)
 } /* namespace detail */
 
 /*
- * f(i) for each i in [first, last), by whatever number of workers; waits.  At
- * least @grain in a row, 0: as is measured; see ktrt_for().
+ * Call f(i) for each i in [first, last), by any number of workers, and wait.  At least
+ * @grain calls in a row; 0: as many as measured; see ktrt_for().
  */
 template <typename I, typename F>
 void parallel_for(I first, I last, F &&f, std::size_t grain = 0)
@@ -1011,8 +1011,8 @@ void parallel_for(I first, I last, F &&f, std::size_t grain = 0)
 }
 
 /*
- * op(... op(op(neutral, f(first)), f(first + 1)) ...), in that order; op() must
- * be associative; see ktrt_reduce().
+ * Return: op(... op(op(neutral, f(first)), f(first + 1)) ...), in that order; op() must be
+ * associative; see ktrt_reduce().
  */
 template <typename I, typename T, typename F, typename Op>
 T reduce(I first, I last, T neutral, F &&f, Op &&op, std::size_t grain = 0)
@@ -1060,7 +1060,7 @@ class graph {
 			kept_ = next;
 		}
 	}
-	/* A node, with dependences as for spawn(); its number, from 0 on. */
+	/* Add a node, with dependences as for spawn().  Return: its number, from 0 on. */
 	template <typename F, typename... Deps>
 	int add(F &&f, const Deps &...deps)
 	{
@@ -1109,8 +1109,7 @@ class graph {
 	kept *kept_ = nullptr;
 };
 
-/* wait_for - until what tasks do to these data is done; dependences as for
- * spawn() */
+/* wait_for - wait for tasks that use these data; dependences as for spawn() */
 template <typename... Deps> void wait_for(const Deps &...deps)
 {
 	typename detail::deps_of<Deps...>::type all(deps...);
@@ -1122,8 +1121,8 @@ template <typename... Deps> void wait_for(const Deps &...deps)
 }
 
 /*
- * One object for each thread that does tasks, for sums and buffers that need no
- * lock: a task has it for itself as long as it waits for nothing.
+ * One object for each thread that runs tasks, for sums and buffers that need no lock: no
+ * other task uses it as long as the task does not wait.
  */
 template <typename T> class per_thread {
     public:
@@ -1144,7 +1143,7 @@ template <typename T> class per_thread {
 			throw error(-ESRCH, "an object for each thread");
 		return objects_[index]->object;
 	}
-	/* f(object) for all of them; when no task uses them. */
+	/* Call f(object) for all objects; only while no task uses them. */
 	template <typename F> void each(F &&f)
 	{
 		for (auto &one : objects_)
@@ -1152,7 +1151,7 @@ template <typename T> class per_thread {
 	}
 
     private:
-	/* Two of them are not in one cache line. */
+	/* Keeps two objects out of one cache line. */
 	struct apart {
 		char before[64];
 		T object;
@@ -1165,9 +1164,9 @@ template <typename T> class per_thread {
 };
 
 /*
- * Waits at the end of its block for all tasks that the calling task or thread
- * has made, also if an exception leaves the block.  Declared after what these
- * tasks use it keeps that alive for them:
+ * Waits at the end of its block for all tasks that the calling task or thread has made,
+ * even if an exception leaves the block.  Declare it after the objects that these tasks
+ * use, so that they live long enough:
  *
  *	std::vector<int> parts(n);
  *	ktrt::scope waits;
@@ -1193,9 +1192,9 @@ class scope {
 };
 
 /*
- * What tasks add to at the same time, each thread to a copy of the neutral
- * value; the copies are combined by op() when the next task uses the total, or
- * ktrt::wait() is over.  It must stay until then.
+ * A total to which tasks add at the same time, each thread to a copy of the neutral value.
+ * op() combines the copies before another task uses the total and before ktrt::wait()
+ * returns.  The reducer must exist until then.
  *
  *	ktrt::reducer<double> sum(total, 0.0, std::plus<double>());
  *	for (auto &part : parts)
@@ -1222,8 +1221,8 @@ template <typename T> class reducer {
 	{
 		return { { &raw_, 0, KTRT_REDUCTION } };
 	}
-	/* The thread's copy, in a task that names dep() or one below it; its own
-	 * as long as it waits for nothing. */
+	/* The thread's copy, in a task that names dep() or a descendant.  No other task
+	 * uses it as long as the task does not wait. */
 	T &local()
 	{
 		void *copy = ktrt_reduction_copy(&raw_);
@@ -1271,7 +1270,7 @@ inline void yield()
 	ktrt_yield();
 }
 
-/* run - on a worker, and wait for it */
+/* run - call @f on a worker, and wait for it */
 template <typename F> void run(F &&f)
 {
 	using body = typename std::decay<F>::type;
@@ -1281,9 +1280,9 @@ template <typename F> void run(F &&f)
 }
 
 /*
- * Starts the runtime; stops it when it goes out of scope.  That waits for the
- * thread's tasks and throws what they threw.  It throws -EBUSY while another
- * thread is attached: the runtime goes on then.
+ * Starts the runtime, and stops it at the end of the scope.  The destructor waits for the
+ * thread's tasks and throws what they threw.  It throws EBUSY if another thread is still
+ * attached; then the runtime goes on.
  */
 class runtime {
     public:
@@ -1304,7 +1303,7 @@ class runtime {
 			detail::check_at_end(ktrt_stop(), unwinding_,
 					     "stopping the runtime");
 	}
-	/* The same earlier; after -EBUSY it may be tried again. */
+	/* Stop it earlier; may be tried again after EBUSY. */
 	void stop()
 	{
 		int code = ktrt_stop();
