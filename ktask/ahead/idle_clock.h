@@ -14,7 +14,7 @@
 
 #include "util/clock.h"
 
-/* So long in one chunk. */
+/* A helper that had no CPU for this long in a chunk leaves the rest. */
 #define AHEAD_OFF_CPU_NS 1000000
 
 static inline uint64_t ahead_idle_clock_ns(void)

@@ -54,7 +54,7 @@ static void advance_to(struct touch_tracker *tracker,
 static int has_come(struct touch_tracker *tracker,
 		    const struct touch_frontier *frontier, size_t upto)
 {
-	/* Of huge pages all must be there, the hole too. */
+	/* In a window of huge pages all must be present, the hole included. */
 	size_t whole = frontier->huge ? upto : frontier->start;
 	long at = present_until(tracker, frontier->down, frontier->lead, whole);
 
@@ -116,7 +116,7 @@ static size_t left_of_block(const struct touch_frontier *frontier, size_t block)
 static long count_holes(struct touch_tracker *tracker,
 			const struct touch_frontier *frontier, size_t *left)
 {
-	/* Of huge pages all must be there, of which the hole was the program's. */
+	/* In a window of huge pages all must be present; the program makes the hole. */
 	size_t whole = frontier->huge ? frontier->made : frontier->start;
 	long absent =
 		absent_between(tracker, frontier->down, frontier->lead, whole);

@@ -6,10 +6,10 @@
 
 /* Pages whose presence one call reads, at most. */
 #define POLL_PAGES ((size_t)4096)
-/* So many pages at the same distance are a walk, and so many more show that it goes on. */
+/* WALK_PAGES pages at the same distance are a walk, MOVED_PAGES more show that it moves. */
 #define WALK_PAGES ((size_t)24)
 #define MOVED_PAGES ((size_t)16)
-/* Pages of a window, at first and at most, and behind which part of it the mark lies. */
+/* Pages of the first window and of the largest, and the part before the mark. */
 #define WINDOW_FIRST ((size_t)64)
 #define WINDOW_MOST ((size_t)4096)
 #define MARK_PART 4

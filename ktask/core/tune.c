@@ -13,7 +13,7 @@
 
 /* Epochs between trials: KT_TUNE_HOLD_FIRST (1/8 s) at first, 8 s at last. */
 #define HOLD_LAST 1024
-/* And at most where others leave fewer threads than there are. */
+/* The longest hold while other jobs have some of the threads. */
 #define HOLD_LIMITED 32
 /* A rate is an outlier if its distance from the mean is more than 1 / n of the mean,
  * and more than so many times the spread.  Two in a row mean that the load changed:
@@ -366,7 +366,7 @@ void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all)
 {
 	unsigned limit = all ? tune->max : KT_MAX(had, 1);
 
-	/* To get all of a lower count says nothing about a higher one. */
+	/* Getting all of a count below the limit says nothing about the limit. */
 	if (limit == tune->limit || (all && tune->threads < tune->limit))
 		return;
 	/* A step of a ramp asks for less than what may pay. */

@@ -13,7 +13,7 @@
 #define GROUP_ROOT "/sys/fs/cgroup"
 /* The kernel cuts longer ones: TASK_COMM_LEN. */
 #define NAME_MAX_BYTES 15
-/* Of every hierarchy there is a line. */
+/* The text has a line for each hierarchy. */
 #define GROUPS_TEXT 8192
 
 struct choice {

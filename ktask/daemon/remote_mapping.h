@@ -55,7 +55,7 @@ void remote_mapping_free(struct remote_mapping *mapping);
  */
 uint64_t remote_mapping_serve(struct remote_mapping *mapping, uint64_t now_ns);
 
-/* Of all its pages is known whether they are there. */
+/* Is it known of all its pages whether they are present? */
 bool remote_mapping_is_scanned(const struct remote_mapping *mapping);
 
 /* Bytes that the process may still touch, if it touches the mapping in order. */

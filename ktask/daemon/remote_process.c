@@ -182,7 +182,7 @@ int remote_node(const struct remote_process *process, uintptr_t addr)
 	return node < 0 ? -1 : node;
 }
 
-/* Of neighbours one area: the kernel keeps them apart for reasons of its own. */
+/* Joins neighbours, which the kernel keeps apart for reasons of its own, to one area. */
 struct area_search {
 	void (*found)(void *arg, uintptr_t start, uintptr_t end);
 	void *arg;
@@ -234,7 +234,7 @@ bool remote_find_areas(const struct remote_process *process,
 	return some && !shim;
 }
 
-/* Of this process's own memory. */
+/* Make a page of this process by the device.  Return: NULL, or what failed. */
 static const char *try_request(void)
 {
 	int memory = open_file(getpid(), "mem", O_RDWR), error = -errno;

@@ -177,7 +177,7 @@ static int make_blocks(void *start, void *end, void *arg)
 	return error;
 }
 
-/* Of the page behind which the window begins. */
+/* Return: the node of the page before the window; -1: not known. */
 static int find_node(const struct remote_mapping *mapping)
 {
 	size_t at = mapping->window.start;

@@ -40,7 +40,7 @@
 #define MAPS_NS 10000000
 #define MAPS_IDLE_NS 200000000
 #define COST_TIMES 100
-/* Of more processes than can be served, those are left that have not grown for so long. */
+/* If there are too many processes, those that have not grown for so long are dropped. */
 #define IDLE_NS 10000000000u
 
 bool served_is_verbose;

@@ -20,7 +20,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	if (error)
 		return error;
 	kt_job_begin(&ctx->job);
-	/* Of several ranges place_caller() chooses one. */
+	/* If there are several ranges, place_caller() chooses one. */
 	kt_worker_begin_at(&ctx->caller, &ctx->job, KT_NO_NODE, 0);
 	ctx->caller.tick = kt_context_tick;
 	ctx->pace = pace;

@@ -9,8 +9,8 @@
  * start takes 0.1 ms, of which 0.07 are the system call execve().  So nothing here may
  * call a function of libc, and the compiler may not either.
  *
- * Not here: what options and the environment mean.  Where they say anything about the
- * run, ktask-commands reads them.  It also tells what is wrong.
+ * Does not know what options and the environment mean.  If there are any for the run,
+ * ktask-commands reads them.  It also prints error messages.
  */
 #include <elf.h>
 #include <errno.h>

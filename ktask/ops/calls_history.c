@@ -7,10 +7,10 @@
 /* A program has one or two devices. */
 #define NR_ENTRIES 4
 
-/* So many trials in a row must agree.  One alone may be wrong: a helper that got no CPU
- * looks like a device that lets no second call in. */
+/* This many trials in a row must agree.  A single one may be wrong: a helper without a CPU
+ * looks like a device that admits no second call. */
 #define AGREEING 2u
-/* Registrations without a trial behind these: where they were wrong, so many are slow. */
+/* Registrations without a trial after that: as many are slow if the trials were wrong. */
 #define BELIEVED 15u
 
 static struct history_entry {

@@ -171,7 +171,7 @@ static void uninstall_handlers(void)
 	util_assert_held(&fault_state.lock);
 	for (int i = 0; i < NR_SIGNALS; i++) {
 		sigaction(fault_signals[i], NULL, &now);
-		/* Else the program has installed another since. */
+		/* If not, the program has installed its own handler meanwhile. */
 		if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
 			sigaction(fault_signals[i], &fault_state.program[i],
 				  NULL);

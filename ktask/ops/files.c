@@ -23,7 +23,7 @@
 
 /* Positions begin here: 0 is no position that could be told. */
 #define BASE FILES_STEP
-/* To find a file's length takes some 10 us, and much longer if it is not cached. */
+/* Finding the length of a file takes some 10 us, and much longer if it is not cached. */
 #define MIN_INSPECTED 16
 
 /* A file that one thread does alone is done in parts of so much: 5 to 60 ms. */
@@ -32,7 +32,7 @@
 /* Jobs of so much keep their buffers, which are made 2 MiB at a time. */
 #define KEEP_LEAST (8 * MIB)
 
-/* So many small files are asked of a disk at once by one thread. */
+/* How many small files one thread requests from a disk at once. */
 #define NR_PIECES 16
 
 struct files;
@@ -91,7 +91,7 @@ static int open_for(struct files *files, struct ktask_file *file,
 
 /* ---- jobs by files ---- */
 
-/* Who found no descriptor may find one now: see run_again(). */
+/* A file for which there was no descriptor may get one now: see run_again(). */
 static bool is_wanted(struct files *files, struct ktask_file *file)
 {
 	if (!files->again)
@@ -316,7 +316,7 @@ static int open_piece(struct pieces *pieces, struct ktask_file *file)
 {
 	int error = open_for(pieces->files, file, &pieces->at[pieces->nr].open);
 
-	/* Rather one after another than not at all. */
+	/* Without descriptors for several files, continue with one at a time. */
 	if (error == -EMFILE && pieces->nr) {
 		finish_pieces(pieces);
 		error = open_for(pieces->files, file, &pieces->at[0].open);
@@ -357,7 +357,7 @@ static int range_chunk(void *start, void *end, void *arg)
 	uint64_t pos = (uintptr_t)start, last = (uintptr_t)end, begin;
 	size_t i = file_layout_find(&files->layout, pos, &begin);
 
-	/* Of one file the kernel reads ahead by itself. */
+	/* Within a single file the kernel reads ahead by itself. */
 	pieces.prefetch = round_size(op_file(job, i)) < last - pos;
 	while (pos < last && i < job->nr_files) {
 		struct ktask_file *file = op_file(job, i++);

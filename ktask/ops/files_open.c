@@ -82,7 +82,7 @@ static int open_nofollow(const struct ktask_file *file, int flags)
 	return open_beneath(file, flags);
 }
 
-/* Of a descriptor: its flags and its position stay the caller's. */
+/* Opens the file of a descriptor anew: its flags and position stay as they are. */
 static int open_file(const struct ktask_file *file, int flags)
 {
 	char self[32];
@@ -95,8 +95,7 @@ static int open_file(const struct ktask_file *file, int flags)
 	return open(self, flags);
 }
 
-/* Nobody waits here for the other end of a FIFO; but for who has a lease on a
- * file. */
+/* Does not wait for the other end of a FIFO, but for the holder of a lease on a file. */
 static int open_one(const struct ktask_file *file, int flags)
 {
 	int got;

@@ -33,8 +33,8 @@ struct mapping {
 /* mapping_each(): what must be known, beyond range and protection. */
 #define MAPPING_PAGE 0x1u
 #define MAPPING_LOCKED 0x2u
-/* Rather -errno than a walk of the page tables, or than a text of more lines
- * than a job on this range would gain. */
+/* Return -errno rather than walk page tables, or read a text with more lines than a job on
+ * this range would gain. */
 #define MAPPING_CHEAP 0x4u
 
 /**

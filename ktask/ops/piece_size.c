@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "piece_size.h"
 
-/* Of the first piece: 2 ms where pages are made meanwhile, at 2 GB/s. */
+/* The first piece: 2 ms if its pages have to be made, at 2 GB/s. */
 #define FIRST_BYTES ((size_t)4 << 20)
 
 #define GROWTH 4

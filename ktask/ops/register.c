@@ -26,7 +26,7 @@ static const struct ktask_op op_register = {
 	.makes_pages = true,
 };
 
-/* Of a call that has nothing to do. */
+/* The result of a call that has nothing to do. */
 static void clear_result(struct ktask_result *result)
 {
 	const struct ktask_result nothing = KTASK_RESULT_INIT;

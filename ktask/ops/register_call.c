@@ -48,7 +48,7 @@ static int tell_progress(struct register_call *call, unsigned threads)
 	return stop;
 }
 
-/* Of a job of this call, between two chunks of the caller. */
+/* Progress of a job of this call, between two chunks of the caller. */
 static int tell_of_job(const struct ktask_progress *progress, void *arg)
 {
 	return tell_progress(arg, progress->threads);

@@ -132,7 +132,7 @@ static int unmap_around(struct op_job *job)
 {
 	uintptr_t start = (uintptr_t)job->addr, head_end;
 
-	/* To an edge of a huge page, lest one be split. */
+	/* The head ends at an edge of a huge page, so that none is split. */
 	head_end = (start | (job->align - 1)) + 1;
 	if (!is_worthwhile(job) || call_munmap(start, head_end))
 		return unmap_plainly(job);

@@ -148,7 +148,7 @@ static __s32 find_far_low(const struct task_struct *task, __s32 prev)
 
 /* ---- all of it ---- */
 
-/* Of two that want it one alone has it. */
+/* If two tasks want the CPU, only one of them gets it. */
 static bool claim_from_low(const struct task_struct *task, __s32 cpu)
 {
 	return cpu >= 0 && !is_low(task) &&

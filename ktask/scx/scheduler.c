@@ -17,7 +17,7 @@
 
 #include <scx_ktask.skel.h>
 
-/* Of <linux/bpf.h> since Linux 6.4. */
+/* <linux/bpf.h> has these since Linux 6.4. */
 #define LINKED_TABLE (1u << 13) /* BPF_F_LINK */
 #define ATTACH_TABLE 44 /* BPF_STRUCT_OPS */
 #ifndef BPF_F_SLEEPABLE

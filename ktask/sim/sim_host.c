@@ -353,7 +353,7 @@ static void grow_job(struct sim_job *job)
 	sim_trace("may have %u threads", ctx->wanted);
 }
 
-/* Of a job that began in an overload. */
+/* Does a job that began in an overload still have no helpers? */
 static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
 {
 	*until_ns = now_ns + ALONE_NS;

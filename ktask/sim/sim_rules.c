@@ -9,7 +9,7 @@
 
 /* The engine's promise: so long may an item wait for preferred CPUs. */
 #define PREFERRED_NS 3000000
-/* And so long does a helper need to get no CPU. */
+/* A helper that gets no CPU for this long is stuck. */
 #define STUCK_NS 20000000
 /* About what it costs to choose CPUs for compensating helpers. */
 #define CHOOSE_NS 3000

@@ -307,7 +307,7 @@ static void refresh_policy(struct user_job *job, uint64_t now_ns)
 		overload_starved(now_ns);
 }
 
-/* Of a job that began in an overload. */
+/* Does a job that began in an overload still have no helpers? */
 static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
 {
 	*until_ns = now_ns + JOB_ALONE_NS;

@@ -17,7 +17,7 @@ typedef uint64_t (*group_left_func)(const void *limit, const char *directory);
  * @groups: the text of /proc/PID/cgroup, with a newline before it
  * @key: what is before the directory in its line
  *
- * Of a directory whose name is too long only those above it count.
+ * If the name of a directory is too long only those above it count.
  *
  * Return: UINT64_MAX if there is no such line, or no limit.
  */

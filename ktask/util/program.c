@@ -26,8 +26,8 @@
 #define HEADERS_MAX 256
 /* Bytes of notes that are read. */
 #define NOTES_MAX 1024
-/* Not PATH_MAX: the stack may be a signal handler's.  Nothing is said of longer
- * names. */
+/* Less than PATH_MAX, because the stack may be a signal handler's.  Longer names are not
+ * checked. */
 #define NAME_BYTES 1024
 
 static bool is_program(const char *path)
@@ -297,7 +297,7 @@ static bool is_lost_by_exec(int dir, const char *path)
 	       fcntl(dir, F_GETFD) & FD_CLOEXEC;
 }
 
-/* Not where the interpreter's name goes on behind what the kernel has read. */
+/* False if the interpreter's name continues beyond what the kernel reads. */
 static bool is_script(const struct head *head, char *path, size_t size)
 {
 	size_t at = 2 + strspn(head->text + 2, " \t");
@@ -307,7 +307,7 @@ static bool is_script(const struct head *head, char *path, size_t size)
 	       find_interpreter(head->text, path, size);
 }
 
-/* That of a file, and of its interpreters. */
+/* The format of a file whose interpreters, if any, can be started as well. */
 static enum format find_format(int dir, const char *path, int flags)
 {
 	char interpreters[2][BINFMT_HEAD_BYTES];

@@ -79,9 +79,9 @@ void run_record_move(struct run_record *record, int pid);
 struct run_record *run_record_find(struct run_records *records, int pid);
 
 /**
- * run_record_restart - of a process that begins, or becomes a program
+ * run_record_restart - reset the record of a process that begins, or executes a program
  *
- * Of @name, which may be a path, the last part is kept.
+ * @name may be a path, of which the last part is kept.
  */
 void run_record_restart(struct run_record *record, enum run_state state,
 			const char *name);

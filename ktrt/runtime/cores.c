@@ -87,7 +87,7 @@ static void init_core(unsigned index, const struct cpu_location *location,
 	rt.core_of_cpu[location->cpu] = (int)index;
 }
 
-/* Of two nodes at one distance, the one that comes first after @from, going round. */
+/* If the distances are equal, the node that comes first after @from, going round. */
 static bool is_nearer(const int *distances, unsigned from, unsigned a,
 		      unsigned b)
 {

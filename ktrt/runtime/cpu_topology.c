@@ -137,7 +137,7 @@ void cpu_locations_read(struct cpu_location *locations, unsigned nr)
 	qsort(locations, nr, sizeof(*locations), compare_locations);
 }
 
-/* Which of the nodes that are online it is, in text as sysfs has it; or -1. */
+/* The place of @node among the online nodes, which are listed as in sysfs; or -1. */
 static int column_of(const char *online, int node)
 {
 	int first, last, before = 0;

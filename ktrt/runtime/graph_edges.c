@@ -42,7 +42,7 @@ static void strengthen_edge(struct ktrt_graph *graph, uint32_t before,
 	while (i-- && (graph->edges[i].before != before ||
 		       graph->edges[i].after != after))
 		;
-	/* Of two that differ one is waited for, and one passes failures on. */
+	/* If two edges differ, one orders the nodes and the other passes failures on. */
 	if (graph->edges[i].kind == kind || graph->edges[i].kind == EDGE_NEEDS)
 		return;
 	graph->edges[i].kind = EDGE_NEEDS;
@@ -54,8 +54,8 @@ void graph_add_edge(struct ktrt_graph *graph, uint32_t before, uint32_t after,
 {
 	struct ktrt_task *first = graph->nodes[before];
 
-	/* By another datum already: until it is settled a node knows the last
-	 * one that waits for it. */
+	/* Another datum has the same edge already.  Before a graph is settled, a node
+	 * knows the last node that waits for it. */
 	if (first->arrow == after) {
 		strengthen_edge(graph, before, after, kind);
 		return;

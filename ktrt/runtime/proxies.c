@@ -177,7 +177,7 @@ static bool writes_all(const struct proxies *all, uintptr_t at, uintptr_t end)
 	return at >= end;
 }
 
-/* Of what the task only reads, those bytes that another of its dependences writes. */
+/* Does another dependence of the task write bytes that this one only reads? */
 static bool writes_overlap(const struct proxy *proxy,
 			   const struct ktrt_dep *dep)
 {

@@ -80,8 +80,8 @@ struct domain;
 /* A task in the queue for one datum; see dependences.h. */
 struct access {
 	struct epoch *epoch; /* M */
-	/* Of those that wait for the epoch, or for a turn.  M; then of who takes the
-	 * list, or Q. */
+	/* The next access that waits for the epoch, or for a turn.  M; then written by the
+	 * thread that takes the list, or Q. */
 	struct access *next;
 	struct ktrt_task *task; /* M */
 };
@@ -582,7 +582,7 @@ static inline void graph_node_fetch(const struct ktrt_task *node)
 		fetch_to_write(node->after[i]);
 }
 
-/* Who takes the number to 0 has the node for itself until the next run. */
+/* The thread that brings the number to 0 owns the node until the next run. */
 static inline bool node_met(struct ktrt_task *node)
 {
 	if (at_load(&node->unmet) != 1 && at_sub(&node->unmet, 1) != 1)

@@ -27,8 +27,8 @@
  */
 #include "rt.h"
 
-/* Of other workers' tasks every FOREIGN_TIMED-th is timed; after FOREIGN_VERDICT of
- * them the worker decides. */
+/* Every FOREIGN_TIMED-th task of another worker is timed; after FOREIGN_VERDICT of them
+ * the worker decides. */
 #define FOREIGN_TIMED 4
 #define FOREIGN_VERDICT 16
 #define SHORT_TASK_NS 200

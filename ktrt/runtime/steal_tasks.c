@@ -12,7 +12,7 @@
  */
 #include "rt.h"
 
-/* Of nodes that wait in a queue a thief takes an eighth, and no more than this. */
+/* A thief takes an eighth of the nodes in a queue, at most this many. */
 #define NODES_STOLEN 32
 
 /*

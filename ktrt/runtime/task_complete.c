@@ -46,7 +46,7 @@ static void take_ready(struct worker *w, struct ready *ready,
 	}
 }
 
-/* So many children less; true if the parent is complete by that. */
+/* Subtract @nr children.  Return: whether that completes the parent. */
 static inline bool parent_less(struct worker *w, struct ktrt_task *parent,
 			       unsigned nr)
 {

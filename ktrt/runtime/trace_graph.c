@@ -90,7 +90,7 @@ static void add_edge(struct finder *finder, uint32_t before, uint32_t after,
 	struct trace_graph *graph = finder->graph;
 	struct trace_edge *edges;
 
-	/* By the datum named before, mostly. */
+	/* Mostly another datum of the task has the same edge. */
 	for (size_t i = graph->nr_edges;
 	     i && graph->edges[i - 1].after == after; i--)
 		if (graph->edges[i - 1].before == before) {
@@ -340,7 +340,7 @@ static void take_event(struct finder *finder, const struct trace_event *event)
 	}
 }
 
-/* Of a run's edges, when all of its nodes are known. */
+/* Take the edges of a run, once all of its nodes are known. */
 static size_t take_edges(struct finder *finder,
 			 const struct trace_event *events, size_t from,
 			 size_t nr)

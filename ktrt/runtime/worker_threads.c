@@ -224,7 +224,7 @@ static void thread_ended(void *arg)
 	at_sub(&rt.ending, 1);
 }
 
-/* By the thread itself: for others it may be gone. */
+/* Only by the thread itself: another thread could find it gone. */
 static void set_name(const struct worker *w)
 {
 	char name[16];

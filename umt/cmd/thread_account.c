@@ -19,7 +19,7 @@
 #include "thread_names.h"
 #include "util/monotonic_clock.h"
 
-/* Of the hash table of threads: searches stay short up to about as many threads. */
+/* The size of the hash table: searches stay short for about as many threads. */
 #define BUCKETS 65536
 
 bool is_work(int reason)

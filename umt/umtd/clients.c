@@ -134,7 +134,7 @@ static uint64_t time_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Not if there is no subscriber: then the program is soon unloaded. */
+/* False if there is no subscriber: then the program is unloaded soon. */
 static bool all_have_paused(void)
 {
 	bool paused = false;

@@ -269,7 +269,7 @@ static int put_report(const struct settings *set,
 	int error = out ? 0 : errno;
 
 	if (out) {
-		/* Of a buffer that did not fit nothing is known later. */
+		/* If a full buffer cannot be written, only errno says why. */
 		errno = 0;
 		write_report(set, out, command, jobs);
 		if (ferror(out))

@@ -52,8 +52,8 @@
 #define STAT_BYTES 1024
 
 static struct run_records *all_records;
-/* Of this process, before it becomes the program.  The descriptor is opened before the
- * watcher begins, so that the end is seen however late the watcher gets a CPU. */
+/* Record and descriptor of this process, which becomes the program.  The descriptor is
+ * opened before the watcher begins, so that even a late watcher sees the end. */
 static struct run_record *own_record;
 static int own_fd = -1;
 static bool own_gone;
@@ -399,8 +399,8 @@ static void close_range_of(unsigned first, unsigned last)
 		close((int)fd);
 }
 
-/* Who waits until all of a pipe is closed waits for the run, not for us; for
- * standard error see end_complaints(). */
+/* A reader that waits for the end of a pipe must not wait for the watcher.  For standard
+ * error see end_complaints(). */
 static void drop_files(int kept)
 {
 	int null = open("/dev/null", O_RDWR);

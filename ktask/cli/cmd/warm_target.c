@@ -24,7 +24,7 @@
 #include "cli/ui/size.h"
 #include "warm_target.h"
 
-/* Of a FIFO without waiting for its other end; but for who has a lease. */
+/* Does not wait for the other end of a FIFO, but for the holder of a lease. */
 static int open_now(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -82,8 +82,8 @@ void text_show(char *text)
 	}
 }
 
-/* Of a FIFO nobody waits for its other end who was told to end, before or
- * meanwhile. */
+/* Waits for the other end of a FIFO, unless a signal has asked or asks this process to
+ * end. */
 static FILE *open_output(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;

@@ -49,7 +49,7 @@ static void *range_address(const struct large_mapping *mapping, size_t from,
 					     : from);
 }
 
-/* Of at most 512 pages whether they are present, in the order of addresses. */
+/* Find which of at most 512 pages are present, in the order of addresses. */
 static bool find_present(const struct large_mapping *mapping, size_t from,
 			 size_t to, unsigned char *present)
 {

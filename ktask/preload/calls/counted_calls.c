@@ -29,7 +29,7 @@ KTASK_API int munlock(const void *addr, size_t len)
 	return real_munlock(addr, len);
 }
 
-/* Of a segment; @unknown where that may not be asked. */
+/* The size of a segment; @unknown if this process may not ask. */
 static size_t find_segment_size(int id, size_t unknown)
 {
 	struct shmid_ds segment;

@@ -113,7 +113,7 @@ void shim_leave(enum shim_left what, size_t bytes)
 
 void shim_decline(enum shim_why why, size_t bytes)
 {
-	/* Of a call that is not about a range nothing is known yet. */
+	/* The size of a call without a range is not known yet. */
 	if (bytes == SIZE_MAX)
 		return;
 	add_sum(&shim_counts.declined[why], bytes);

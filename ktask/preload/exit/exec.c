@@ -345,7 +345,7 @@ static struct attempt begin_exec_below(int fd, const char *path,
 		envp);
 }
 
-/* C libraries before glibc 2.34 have none, nor has then who calls it. */
+/* C libraries before glibc 2.34 lack this function, so no program there calls it. */
 KTASK_API int execveat(int fd, const char *path, char *const argv[],
 		       char *const envp[], int flags)
 {

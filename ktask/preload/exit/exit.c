@@ -175,7 +175,8 @@ static unsigned nr_threads(bool lend)
 	return allowed < most ? allowed : most;
 }
 
-/* By their name; a program that has such threads as well loses nothing. */
+/* Helpers are found by their name.  A program's own threads of that name come to no
+ * harm. */
 static bool is_helper(const char *tid)
 {
 	char path[48], name[16];

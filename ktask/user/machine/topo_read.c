@@ -24,7 +24,7 @@
 /* A list of every other of KT_CPUS_MAX CPUs. */
 #define LIST_BYTES 16384
 
-/* Of slow cores: less than this part of the fastest's capacity. */
+/* A core is slow if it has less than this part of the fastest core's capacity. */
 #define SLOW_NUMERATOR 3
 #define SLOW_DENOMINATOR 4
 

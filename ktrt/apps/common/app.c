@@ -115,8 +115,8 @@ int app_fail(int error, const char *format, ...)
 	return error;
 }
 
-/* Of more at a time the thread that makes them does some, as one worker more,
- * which would keep a core busy without UMT, too. */
+/* With more tasks at a time the thread that makes them would run some, like an additional
+ * worker, and keep a core busy even without UMT. */
 #define TASKS_AHEAD 32768
 
 int app_start(const struct app_options *options)

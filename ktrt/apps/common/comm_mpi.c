@@ -219,7 +219,7 @@ int comm_open(void)
 		return -ENOTSUP;
 	MPI_Comm_rank(MPI_COMM_WORLD, &comm_state.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &comm_state.ranks);
-	/* Else each would take itself for the only one. */
+	/* The launcher belongs to another MPI: each rank would seem to be the only one. */
 	if (comm_state.ranks < started) {
 		MPI_Finalize();
 		return -EPROTONOSUPPORT;

@@ -87,7 +87,7 @@ void *snapshot_name(const struct snapshots *all, unsigned nr, int slice)
 	return &all->sums[2 * index_of(all, nr, slice)];
 }
 
-/* Of many tasks that fail for one reason, one tells. */
+/* If many tasks fail, only the first one prints a message. */
 static int report_once(struct snapshots *all, int error, const char *doing)
 {
 	if (error && !atomic_exchange(&all->told, 1))

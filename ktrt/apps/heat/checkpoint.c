@@ -343,7 +343,7 @@ int checkpoint_end(struct checkpoint *checkpoint)
 		unlink(checkpoint->part);
 	} else {
 		all->ended[older] = checkpoint->sweep;
-		/* Of an earlier run, from which this one does not go on. */
+		/* The other file is from a run that this one does not continue. */
 		if (!all->ended[!older])
 			unlink(all->whole[!older]);
 	}

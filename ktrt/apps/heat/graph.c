@@ -39,7 +39,7 @@ struct graph {
 	/* Names of data, for dependences; what is in them means nothing. */
 	char *blocks, *upper, *lower; /* by block; by column of blocks */
 	char chain;
-	/* Of the checkpoints that are under way, by turns. */
+	/* One for each checkpoint that is under way, used in turn. */
 	struct slot {
 		struct checkpoint *checkpoint; /* NULL: none */
 		sem_t written; /* posted when all its blocks are */
