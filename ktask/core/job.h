@@ -63,8 +63,8 @@ struct kt_job {
 	struct kt_cost cost; /* of the job so far, for workers that join; A */
 };
 
-/* What one thread does in one job; the host keeps it until kt_undo() has returned.  W but
- * for ->tick. */
+/* The state of one thread in one job; the host keeps it until kt_undo() has returned.  W,
+ * except ->tick. */
 struct kt_worker {
 	int node; /* where it runs; KT_NO_NODE unknown */
 	unsigned range; /* index of the range it takes chunks from */

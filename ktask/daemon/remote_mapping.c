@@ -101,7 +101,7 @@ bool remote_mapping_is_scanned(const struct remote_mapping *mapping)
 
 uint64_t remote_mapping_untouched(const struct remote_mapping *mapping)
 {
-	/* Nobody makes anything there, nor looks. */
+	/* Nothing is made or polled there any more. */
 	if (mapping->given_up)
 		return 0;
 	return touch_tracker_untouched(&mapping->tracker) * REMOTE_PAGE;
@@ -121,7 +121,8 @@ static bool is_absent(struct remote_mapping *mapping, bool down, size_t at)
 	       !(bits & PAGE_PRESENT);
 }
 
-/* What was made ahead went with it.  The first page of a block is the program's. */
+/* Were windows discarded?  Check a page that was made: not the first page of a block,
+ * which is left to the program. */
 static bool windows_went(struct remote_mapping *mapping)
 {
 	const struct touch_tracker *tracker = &mapping->tracker;
@@ -167,7 +168,7 @@ static void note_result(struct remote_mapping *mapping)
 	if (helped)
 		mapping->helped_ns = clock_ns(CLOCK_MONOTONIC);
 	if (mapping->grew && !mapping->large_pages) {
-		/* What seems to be touched there was not. */
+		/* Pages that seem to be touched may only belong to larger pages. */
 		mapping->large_pages = true;
 		begin_tracking(mapping);
 	} else if (error) {

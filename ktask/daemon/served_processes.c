@@ -31,11 +31,11 @@
 
 #define SERVED_MAX 256
 #define MAPPINGS_MAX 32
-/* What every machine has more of, and what a process has touched by then: 1 MiB. */
+/* The most processes in the list, and pages by which a process must have grown: 1 MiB. */
 #define LISTED_MAX 32768
 #define GROWN_PAGES 256
-/* Between two looks at all processes, and at the mappings of one; and multiples of
- * what these take. */
+/* The time between two readings of all processes, and of the mappings of one; at least
+ * COST_TIMES the time of reading. */
 #define LIST_NS 50000000
 #define MAPS_NS 10000000
 #define MAPS_IDLE_NS 200000000
@@ -89,8 +89,8 @@ static bool read_sizes(pid_t pid, struct sizes *sizes)
 
 /* ---- how much memory there is ---- */
 
-/* What is there of the process is not in what it may still touch: the mappings that are
- * not scanned would count whole for ever. */
+/* Present pages of the process are subtracted: otherwise mappings that are not scanned
+ * would count as untouched for ever. */
 static uint64_t find_untouched(const struct served *served)
 {
 	uint64_t sum = 0, all = 0, there = 0;
@@ -196,7 +196,7 @@ static struct remote_mapping *find_known(struct served *served, uintptr_t from,
 	return found;
 }
 
-/* What is known of the area remains, and what lies between is new. */
+/* Keep known mappings inside the area, and add the gaps between them. */
 static void note_area(void *arg, uintptr_t start, uintptr_t end)
 {
 	struct served *served = arg;
@@ -426,7 +426,7 @@ static void list_processes(void)
 	}
 	if (dir)
 		closedir(dir);
-	/* As it is read, but for numbers that were taken meanwhile. */
+	/* /proc is in this order, except for ids that were assigned meanwhile. */
 	qsort(next, nr, sizeof(*next), compare_pids);
 	memcpy(all_listed, next, nr * sizeof(*next));
 	nr_listed = nr;

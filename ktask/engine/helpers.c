@@ -297,7 +297,7 @@ unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 	for (unsigned i = 0; i < wanted; i++) {
 		if (!is_free(helpers, ctx, i))
 			continue;
-		/* Where one was refused, the others would be. */
+		/* Where one is refused, the others would be, too. */
 		if (lacking || !submit_compensating(ctx, &helpers->items[i],
 						    cpus_generation, now_ns))
 			lacking++;

@@ -115,7 +115,7 @@ static const char *find_variable(char *const *envp, const char *name)
 	return NULL;
 }
 
-/* What the kernel says the program was started as; NULL: nothing. */
+/* The path by which the kernel has started the program; NULL: not known. */
 static const char *find_own_name(char *const *envp)
 {
 	const unsigned long *entry;
@@ -136,7 +136,7 @@ static void find_directory(struct launch *launch)
 			       (long)launch->directory, PATH_MAX - 1 };
 	long len = raw_syscall(SYS_readlinkat, args);
 
-	/* Where /proc is not mounted; not behind a symbolic link. */
+	/* If /proc is not mounted.  Does not follow a symbolic link. */
 	if (len <= 0 && name &&
 	    join_text(launch->directory, PATH_MAX, name, 0, name))
 		len = (long)text_length(name);

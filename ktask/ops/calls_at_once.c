@@ -4,8 +4,8 @@
 /* Two of each thread, mostly. */
 #define ENOUGH_BESIDE 4
 
-/* Where a call takes so many times as long beside another, two threads get a sixth more
- * done than one, at best: those of the first trials are often the cheaper ones. */
+/* If a call costs this many times as much beside another, two threads gain a sixth at
+ * best: calls of the first trials are often cheaper than later ones. */
 #define MORE_CPU 1.7
 
 /* This part of its time, and what is left at both ends, is as good as none. */

@@ -117,7 +117,7 @@ static int request_chunk(void *start, void *end, void *arg)
 		return 0;
 	}
 	abandon_device(device);
-	/* Such a job tells its caller of what is done: it goes on with the rest. */
+	/* A job that may be cancelled has reported progress, so continue with the rest. */
 	return op_may_be_cancelled(job) ? device->plain(start, end, arg)
 					: error;
 }

@@ -171,7 +171,7 @@ static void unlock_pieces(const struct pieces *pieces)
 	}
 }
 
-/* Where it failed, as far as anybody has seen. */
+/* The lowest position that is known to have failed. */
 static const void *fail_pos(const struct op_job *job)
 {
 	const char *pos = job->result ? job->result->fail_pos : NULL;
@@ -249,11 +249,11 @@ static int lock_around(struct op_job *job)
 	struct pieces pieces = { .job = job };
 	int error;
 
-	/* One that is stopped behind the call would stay locked. */
+	/* A job that is stopped after the call would leave the range locked. */
 	if (op_is_small(job) && !op_may_be_cancelled(job)) {
 		if (!op_run_whole(job, plain_chunk))
 			return 0;
-		/* The long way finds out where it failed. */
+		/* The steps below find out where it failed. */
 		if (job->result)
 			job->result->fail_pos = NULL;
 	}

@@ -97,7 +97,7 @@ static int check_sizes_of_files(const struct ktask_op_args *args)
 	return error;
 }
 
-/* What stands in each of them is the operation's to check. */
+/* The operation itself checks the contents of each file structure. */
 static int check_files(const struct ktask_op_args *args)
 {
 	if (args->addr || args->len || args->src || args->src_len)

@@ -181,7 +181,7 @@ static int run_by_parts(struct op_job *job, ktask_thread_func chunk)
 	if (op_is_small(job) || op_may_be_cancelled(job))
 		return populate_part(job, start, end, chunk);
 	error = mapping_each(start, end, MAPPING_CHEAP, add_mapping, &parts);
-	/* What could not be listed to its end is done together. */
+	/* If the list is incomplete, do all of the range together. */
 	if (error < 0 && !parts.error)
 		parts.end = end;
 	error = run_one_part(&parts);

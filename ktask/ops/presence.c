@@ -18,8 +18,8 @@
 #include "presence.h"
 #include "util/present_samples.h"
 
-/* What is sampled for pages at once: a sixteenth of the range; twice as much where it was
- * there, since samples cost as much as many pages. */
+/* The part that is sampled at once: a sixteenth of the range, and twice as much while it
+ * is present, because a sample costs as much as many pages. */
 #define SAMPLED_PARTS 16
 #define SAMPLED_MIN (32 * MIB)
 /* A window is half of the rest.  At the end of each window threads wait for each other
@@ -196,15 +196,15 @@ static void skip_present(struct presence *presence)
 	}
 }
 
-/* Where it fails, the device waits. */
+/* If this fails, calls of the device wait for populating chunks. */
 static void prepare_touch(struct presence *presence)
 {
 	if (presence->may_yield && !presence->may_touch)
 		presence->may_touch = !fault_get(&presence->fault_token);
 }
 
-/* What cannot be begun is left to who follows, and so is a window that one thread
- * makes as fast. */
+/* A window that cannot be begun is made when it is reached, and so is one that a single
+ * thread makes as fast. */
 static void begin_window(struct presence *presence)
 {
 	struct op_job *job = &presence->job;

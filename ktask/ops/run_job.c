@@ -40,7 +40,7 @@ bool op_is_late(const struct op_job *job)
 	return job->opts->deadline_ns && deadline_left(job) <= 1;
 }
 
-/* What is said at the end of one job holds for those that would follow. */
+/* A request to stop at the end of one job also holds for the jobs after it. */
 static int report_progress(const struct ktask_progress *progress, void *arg)
 {
 	const struct op_job *job = arg;
@@ -157,7 +157,7 @@ int op_run_whole(struct op_job *job, ktask_thread_func chunk)
 	return run_part(job, &ctl);
 }
 
-/* As in the result of a single job: past the last entry they add up in it. */
+/* As in the result of a single job, further nodes are added up in the last entry. */
 static void add_node(struct ktask_result *sum,
 		     const struct ktask_node_result *part)
 {

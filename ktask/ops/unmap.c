@@ -39,7 +39,7 @@ static int unmap_chunk(void *start, void *end, void *arg)
 	return error;
 }
 
-/* What cannot be given back this way munmap() gives back. */
+/* Errors are ignored: munmap() gives back the rest. */
 static int discard_chunk(void *start, void *end, void *arg)
 {
 	const int *advice = ((const struct op_job *)arg)->state;

@@ -122,7 +122,7 @@ static __u32 find_low_cache(__u32 own)
 	return cache;
 }
 
-/* One cache is asked, that no wake-up takes long; a task that is bound need not ask. */
+/* Checks only one other cache, so that no wake-up takes long; none for a bound task. */
 static __s32 find_far_low(const struct task_struct *task, __s32 prev)
 {
 	__u32 own = cache_of(prev), cache, first, nr, i;

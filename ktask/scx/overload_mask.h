@@ -57,7 +57,7 @@ static void note_low_begins(__u32 cache)
 		__sync_fetch_and_or(&line->bits, bit_of(cache));
 }
 
-/* One that begins on another CPU meanwhile is marked by the second look. */
+/* The second check sets the bit again if a task has begun on another CPU meanwhile. */
 static void note_low_ends(__u32 cache)
 {
 	struct sparse_line *line = low_line_of(cache);

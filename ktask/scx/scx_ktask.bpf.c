@@ -237,7 +237,7 @@ static void begin_low(struct cpu_state *state, __s32 cpu)
 {
 	state->turn_ns = state->began_ns;
 	state->runs_low = 1;
-	/* What begins counts until it ends, whatever becomes of the task meanwhile. */
+	/* The task counts as low until it ends here, even if its policy changes. */
 	state->is_counted_low = 1;
 	note_low_begins(cache_of(cpu));
 }

@@ -37,7 +37,7 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* As execvp(3) searches for what has no slash: @fits is asked of each place. */
+/* Search PATH as execvp(3) does for a name without a slash.  @fits checks each path. */
 static bool search_path(const char *name, char *path, size_t size,
 			bool (*fits)(const char *path))
 {
@@ -263,7 +263,7 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 	return head->len >= 0;
 }
 
-/* What a kernel of 64 bits can run besides; EM_NONE: nobody told us. */
+/* The 32-bit machine whose programs a 64-bit kernel can run; EM_NONE: not known. */
 #if defined(__x86_64__)
 #define OTHER_MACHINE EM_386
 #elif defined(__aarch64__)
@@ -274,7 +274,7 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-/* Where that is not known any will do: two reports are better than none. */
+/* If that is not known, accept any machine: two reports are better than none. */
 static bool is_known_machine(unsigned machine)
 {
 	return machine == __ehdr_start.e_machine || machine == OTHER_MACHINE ||

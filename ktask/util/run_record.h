@@ -24,7 +24,7 @@
 
 /* The variable that names the memory: a path below /proc. */
 #define RUN_RECORDS_VARIABLE "KTASK_RUN_RECORDS"
-/* What that path leads to. */
+/* The target of the link at that path. */
 #define RUN_RECORDS_LINK "/memfd:ktask-run (deleted)"
 #define RUN_RECORDS_MAGIC 0x6b746b31u
 #define RUN_RECORDS_MAX 4096

@@ -34,7 +34,7 @@ static void epoch_renew(struct epoch *epoch)
 	at_poke(&epoch->count, 2);
 }
 
-/* What those have besides that are of neither readers nor a writer. */
+/* Set fields of epochs that are neither of readers nor of a writer. */
 static void __attribute__((noinline))
 set_special(struct epoch *epoch, const struct ktrt_dep *dep)
 {
@@ -362,7 +362,7 @@ static int add_many(struct worker *w, struct domain *domain,
 	if (unlikely(ranks & 1u << RANK_COMMUTES))
 		task->flags |= TASK_TURNS;
 	domain->serial++;
-	/* As if it waited for all chains, plus one until all are entered. */
+	/* Count as waiting for all chains, and once more until all are entered. */
 	most = (uint32_t)members + 1;
 	at_poke(&task->pending, most);
 	waits = enter_deps(w, task, domain, deps, nr, ranks, &fresh);

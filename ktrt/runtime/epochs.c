@@ -107,8 +107,8 @@ void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready)
 
 /* ---- leaving ---- */
 
-/* What it was to write is spoilt if it failed, and else good again if nobody
- * else wrote it. */
+/* If the task failed, its output is spoilt.  Otherwise the data is good again, unless
+ * another task has written it too. */
 static void mark_data(const struct ktrt_task *task)
 {
 	bool failed = at_peek(&task->error);

@@ -315,7 +315,8 @@ struct ktrt_task *node_queue_take_this(struct node_queue *queue,
 	return task;
 }
 
-/* One of the family: where it stands decides, but for a group and what is refused. */
+/* Find a wanted task of the family.  Its parent decides for all, except for tasks of a
+ * group, and for refused ones. */
 static struct ktrt_task *find_wanted(struct ktrt_task *family,
 				     const struct wait_filter *filter)
 {

@@ -105,7 +105,7 @@ static void open_proxy(struct worker *w, struct proxy *proxy)
 	drop_proxy_part(w, proxy);
 }
 
-/* Nobody below the task uses the data any more. */
+/* No descendant of the task uses the data any more. */
 static void end_proxy(struct worker *w, struct proxy *proxy)
 {
 	bool spoilt = at_peek(&proxy->end.flags) & TASK_SPOILT;

@@ -543,14 +543,14 @@ void task_leave_group(struct ktrt_group *group);
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
-/* What it reads is not as it should be: it fails with -ECANCELED when its turn
- * comes, or, if it is to run always, may know. */
+/* The data of the task is spoilt: it fails with -ECANCELED when it becomes ready, or, with
+ * KTRT_ALWAYS, runs and may ask ktrt_cancelled(). */
 void task_spoil(struct ktrt_task *task);
 /* In place of the function of a task that is skipped. */
 int task_be_skipped(void *arg);
-/* Its first code, which is forgotten. */
+/* Return the first code, and forget it. */
 int error_take(int *error);
-/* As the first one; a later one is dropped. */
+/* Keep the code if it is the first one; otherwise drop it. */
 void error_keep(int *error, int code);
 
 /* ---- task_wait.c ---- */

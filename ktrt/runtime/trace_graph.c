@@ -212,7 +212,7 @@ static bool insert_part(struct finder *finder, size_t at, uint32_t parent,
 	return true;
 }
 
-/* One part begins at @at, if any has it. */
+/* Cut the part that contains @at in two. */
 static void cut_part(struct finder *finder, uint32_t parent, uint64_t at)
 {
 	size_t left = find_part(finder, parent, at);
@@ -267,7 +267,7 @@ static void use_datum(struct finder *finder, const struct trace_event *event)
 		const struct part *part = &finder->parts[found];
 		bool here = found < finder->nr_parts && part->parent == parent;
 
-		/* What lies between two parts, or is none yet. */
+		/* A gap between two parts, or there is no part yet. */
 		if (!here || part->start > at)
 			if (!insert_part(finder, found, parent, at,
 					 here && part->start < end ? part->start

@@ -170,7 +170,7 @@ static bool thread_runs(const struct thread *thread)
 	return thread->nesting && !thread->waits && !thread->blocked;
 }
 
-/* Where it changed whether a task of the core goes on. */
+/* Write the core's count of running tasks if the thread has begun or stopped running. */
 static void count_running(struct writer *out, const struct thread *thread,
 			  bool ran, uint64_t ns)
 {
@@ -237,7 +237,7 @@ static void see_umt(struct writer *out, const struct trace_event *event)
 	count_running(out, thread, ran, event->ns);
 }
 
-/* What was missed of its end: no later than this. */
+/* If the end of a pause was missed, it is no later than this. */
 static void end_pause(struct writer *out, uint32_t slot, struct thread *thread,
 		      uint64_t ns)
 {

@@ -167,7 +167,7 @@ WAKE_PATH void worker_bind(struct worker *w)
 {
 	int cpu = w->core->cpu;
 
-	/* Where an attached thread may run is the program's to say. */
+	/* The program decides where an attached thread runs. */
 	if (w->cpu == cpu || w->outer || rt.options.flags & KTRT_UNBOUND)
 		return;
 	w->cpu = cpu;
@@ -380,8 +380,8 @@ bool worker_all_blocked(const struct core *core)
 	return true;
 }
 
-/* One that sleeps is no more ready than UMT knows, and says that it is there as
- * it goes on.  One that has not begun does so, too. */
+/* A sleeping worker need not be monitored: it is not ready, and has itself monitored when it
+ * continues.  So does one that has not begun. */
 bool worker_all_monitored(void)
 {
 	for (unsigned i = 0; i < rt.nr_slots; i++) {

@@ -118,7 +118,7 @@ int source_pause(struct source *source, unsigned int index, bool on)
 		return -EBADF;
 	came = broker_ask(&source->connection, &ask, &answer, fds,
 			  UMT_BROKER_FDS_MAX);
-	/* As one answers that does not know of this. */
+	/* The answer of a umtd that does not know this request. */
 	if (came == -EINVAL)
 		return -ENOTSUP;
 	if (came < 0)

@@ -188,7 +188,7 @@ static void add_calls(char *words, size_t size, const char *list)
 	}
 }
 
-/* What an outer run says holds for an inner one that does not. */
+/* Without an option of its own, an inner run has the setting of the outer one. */
 static const char *prefault_word(const struct settings *set, const char *outer)
 {
 	if (set->prefault)

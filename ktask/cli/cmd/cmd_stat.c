@@ -171,7 +171,7 @@ static int await_child(void)
 	return 0;
 }
 
-/* What has ended and nobody asked about keeps its number. */
+/* A child that has ended keeps its process id until it is waited for. */
 static int collect_child(int *status, struct rusage *used)
 {
 	pid_t pid = child_pid;
@@ -226,8 +226,8 @@ static int run_command(struct stat_command *command)
 	return 0;
 }
 
-/* Where the report goes unless --output says otherwise is where the command's
- * own messages go: its output may be read by a program. */
+/* Without --output the report goes to standard error: a program may read the command's
+ * output. */
 static FILE *open_report(const char *path)
 {
 	if (!path)

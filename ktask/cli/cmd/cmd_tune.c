@@ -102,7 +102,7 @@ static unsigned choose_threads(const struct settings *set)
 	return threads ? threads : 1;
 }
 
-/* What the process may not write is known to it all the same, and printed. */
+/* If the file cannot be written the results are still printed. */
 static int write_down(struct tune *tune)
 {
 	char path[sizeof(tune->path)];
@@ -157,7 +157,7 @@ static int tune_one(struct tune *tune, const struct settings *set,
 	return status ? status : keep_result(tune, set);
 }
 
-/* What was measured is shown also where it could not be written. */
+/* Results are shown even if they could not be written. */
 static int show_tune(const struct tune *tune, const struct settings *set,
 		     json_t *array, bool first)
 {

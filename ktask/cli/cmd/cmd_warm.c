@@ -87,7 +87,7 @@ static int warm_files(struct walk *walk, const struct settings *set,
 			report_file(walk, &walk->files[i]);
 	if (was_interrupted(result))
 		return say_fail("warming: interrupted");
-	/* What no file says, the job as a whole does. */
+	/* An error that belongs to no file is that of the whole job. */
 	if (error && !json_array_size(walk->failures)) {
 		say_error(-error, "warming");
 		walk_fail(walk, NULL, 0, strerror(-error));

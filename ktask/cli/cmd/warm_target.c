@@ -207,7 +207,7 @@ int warm_open_file(struct warm *warm, const char *path, uint64_t allocate_bytes)
 	return 1;
 }
 
-/* What others have made longer, or shorter, meanwhile is theirs. */
+/* If another process has changed the length meanwhile, leave the file as it is. */
 static bool is_as_grown(const struct warm *warm)
 {
 	struct stat stat;

@@ -15,8 +15,8 @@
 /* The longest character of UTF-8. */
 #define CHARACTER_MAX 4
 
-/* What jansson takes, it writes.  The sequences that it takes are told by their
- * first byte: a shorter one is never the beginning of another. */
+/* jansson writes all that it accepts.  The first byte determines the length of a sequence,
+ * so a shorter one is never the beginning of another. */
 static bool is_character(const char *at, size_t len)
 {
 	json_t *json = json_stringn(at, len);

@@ -103,7 +103,7 @@ static bool was_preempted(void *arg, uint64_t idle_since_ns)
 	return atomic_load(&mapping->preempted);
 }
 
-/* One of every so many pages. */
+/* Make the pages at the steps of a walk. */
 static int make_steps(struct large_mapping *mapping, size_t from, size_t to)
 {
 	const struct touch_window *window = &mapping->window;

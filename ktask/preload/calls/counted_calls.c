@@ -134,7 +134,7 @@ static size_t maybe_take(int pidfd, const struct iovec *ranges, int advice)
 	return taken ? range.iov_len : 0;
 }
 
-/* One range only: what several partly bad ones end with is the kernel's. */
+/* Takes a single range only: with several the kernel decides how a bad one ends. */
 KTASK_API ssize_t process_madvise(int pidfd, const struct iovec *ranges,
 				  size_t nr, int advice, unsigned flags)
 {

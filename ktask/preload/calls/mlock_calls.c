@@ -65,7 +65,7 @@ KTASK_API int mlock2(const void *addr, size_t len, unsigned flags)
 	return real_mlock2(addr, len, flags);
 }
 
-/* As the kernel: what would be copied is copied now, other memory is read. */
+/* As the kernel does: write to pages that would be copied on write, read other memory. */
 static void populate_mapping_of(const char *line)
 {
 	struct maps_line mapping;

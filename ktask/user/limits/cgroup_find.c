@@ -46,7 +46,7 @@ static void read_group(struct cgroup_finder *finder, char *line)
 	*group++ = '\0';
 	list++;
 	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
-		/* What version 1 has, version 2 has not. */
+		/* A controller of version 1 is not in version 2. */
 		if (unified && finder->version[kind])
 			continue;
 		if (!unified && !word_list_has(list, controller_names[kind]))

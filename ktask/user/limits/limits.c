@@ -44,7 +44,7 @@ static unsigned config_threads(void)
 	return max ? max : NO_LIMIT;
 }
 
-/* What needs files to be read. */
+/* The limits for which files must be read. */
 static unsigned policy_threads(uint64_t now_ns)
 {
 	return KT_MIN(cgroup_start_threads(now_ns), energy_threads(now_ns));

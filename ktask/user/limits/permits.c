@@ -231,7 +231,7 @@ static unsigned count_holders(void)
 	for (unsigned i = 0; i < REGISTRY_PERMITS; i++) {
 		if (!holders[i])
 			continue;
-		/* What a killed thread left nobody else may ever take. */
+		/* Free the permit of a killed thread, which may stay taken for ever. */
 		if (!prio_thread_gone(holders[i]) || !put_for_dead((int)i))
 			nr++;
 	}

@@ -140,7 +140,7 @@ static void read_node(char *text, struct topo *topo, int index,
 	read_distances(text, topo, index, nodes);
 }
 
-/* One node, or none that can be seen: it has all CPUs, whichever they are. */
+/* If there is one node, or none that can be read, node 0 has all CPUs. */
 static void make_flat(struct topo *topo)
 {
 	topo->nr_nodes = 1;
@@ -193,7 +193,7 @@ static bool read_siblings(char *text, unsigned cpu, struct kt_cpus *siblings)
 	return read_list(text, name, siblings);
 }
 
-/* Where the kernel does not say, the first CPU stands for all. */
+/* If the kernel does not tell, assume that all CPUs are like the first one. */
 static bool has_siblings(char *text, const struct kt_cpus *online)
 {
 	struct kt_cpus siblings;

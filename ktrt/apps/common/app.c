@@ -126,7 +126,7 @@ int app_start(const struct app_options *options)
 
 	start.workers = options->workers;
 	start.max_children = TASKS_AHEAD;
-	/* What they measure is UMT. */
+	/* The applications measure UMT, so wait for it. */
 	start.flags = KTRT_UMT_FIRST;
 	if (options->no_umt)
 		start.flags |= KTRT_NO_UMT;

@@ -372,8 +372,8 @@ static bool header_fits(const struct checkpoints *all,
 /*
  * The sweep of the checkpoint in a file; 0: none that fits.
  *
- * What is there but cannot be looked at is an error: whoever went on without it
- * would write over it.
+ * A file that exists but cannot be read is an error: a run that went on without it would
+ * overwrite it.
  */
 static int read_header(const struct checkpoints *all, const char *path,
 		       struct header *header, unsigned *sweep)

@@ -8,12 +8,11 @@
  * was before the sweep, to be the lower halo there; the last row goes down, as
  * it is after the sweep, to be the upper halo there.
  *
- * What talks is done in the order in which it was made (a chain of tasks), and
- * sending never waits.  That order is part of an order of all ranks' tasks in
- * which everything is sent before it is received, so no set of ranks can wait
- * for each other, however few workers there are: the receive that comes first
- * in it has been sent.  The price: with more than two ranks, fewer sweeps at a
- * time.
+ * Tasks that communicate run in the order in which they were made (a chain), and sending
+ * never waits.  The tasks of all ranks can be put in an order in which everything is sent
+ * before it is received, and that keeps the order of each chain.  So ranks cannot wait for
+ * each other in a circle, however few workers there are: the first receive in that order
+ * has been sent.  The price: with more than two ranks, fewer sweeps at a time.
  *
  * With --behind the task of a block in a checkpoint copies it, and a task of
  * its own writes the copy: then a slow write holds up neither the neighbours
