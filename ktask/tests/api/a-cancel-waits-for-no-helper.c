@@ -29,7 +29,7 @@ static void hold_here(enum hold where)
 	set_flag(&runs_on);
 }
 
-static bool answer(long number, const long args[6], long *result)
+static bool answer_syscall(long number, const long args[6], long *result)
 {
 	struct { /* struct sched_attr */
 		uint32_t size, policy;
@@ -95,7 +95,7 @@ static pid_t cancel_while_held(enum hold where)
 	pid_t tid;
 
 	park_helpers();
-	syscalls_answer = answer;
+	syscalls_answer = answer_syscall;
 	ktest_check(cpus_get_affinity(&cpus));
 	pool_item.cpus = &cpus;
 	__atomic_store_n(&hold, where, __ATOMIC_RELEASE);

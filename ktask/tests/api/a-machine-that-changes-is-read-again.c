@@ -39,7 +39,7 @@ int open(const char *path, int flags, ...)
 }
 
 /* The list as it is now, with a change when it is opened the n-th time. */
-static void arm(const char *now, int n, const char *then)
+static void arm_change(const char *now, int n, const char *then)
 {
 	countdown = 0;
 	tree_put(&tree, ONLINE, now);
@@ -47,7 +47,7 @@ static void arm(const char *now, int n, const char *then)
 	countdown = n;
 }
 
-static unsigned renewed(void)
+static unsigned refresh_cpus(void)
 {
 	static uint64_t now_ns = 1;
 
@@ -60,20 +60,20 @@ static void a_machine_that_changes_is_read_again(void **state)
 {
 	topology_begin(&tree, "four-threads");
 	/* The first reading: the mark opens the list, the reading does. */
-	arm("0-7\n", 2, "0-5\n");
+	arm_change("0-7\n", 2, "0-5\n");
 	topo_get();
 	assert_int_equal(countdown, 0);
-	arm("0-7\n", 0, NULL);
-	renewed();
-	assert_int_equal(renewed(), 8);
+	arm_change("0-7\n", 0, NULL);
+	refresh_cpus();
+	assert_int_equal(refresh_cpus(), 8);
 	/* And a later one. */
-	arm("0-6\n", 2, "0-4\n");
-	renewed();
+	arm_change("0-6\n", 2, "0-4\n");
+	refresh_cpus();
 	assert_int_equal(countdown, 0);
-	arm("0-6\n", 0, NULL);
-	assert_int_equal(renewed(), 7);
-	arm("0-4\n", 0, NULL);
-	assert_int_equal(renewed(), 5);
+	arm_change("0-6\n", 0, NULL);
+	assert_int_equal(refresh_cpus(), 7);
+	arm_change("0-4\n", 0, NULL);
+	assert_int_equal(refresh_cpus(), 5);
 	topology_end(&tree);
 }
 

@@ -20,7 +20,7 @@
 static struct tree tree;
 static char path[128];
 
-static int begin(void **state)
+static int make_accounts(void **state)
 {
 	tree_begin(&tree);
 	snprintf(path, sizeof(path), "%s/accounts", tree.root);
@@ -30,7 +30,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_accounts(void **state)
 {
 	unsetenv("KTASK_STAT");
 	tree_end(&tree);
@@ -238,7 +238,8 @@ static void lines_of_processes_do_not_mix(void **state)
 	assert_string_equal(text, "");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) \
+	cmocka_unit_test_setup_teardown(name, make_accounts, remove_accounts)
 
 KTEST_MAIN(T(every_job_adds_its_line), T(other_files_are_not_touched),
 	   T(other_things_are_not_waited_for), T(a_limit_on_files_is_no_signal),

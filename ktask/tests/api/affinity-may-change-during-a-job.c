@@ -28,14 +28,14 @@ static struct {
 	unsigned while_taken, after; /* chunks of helpers */
 } now;
 
-static unsigned phase(void)
+static unsigned read_phase(void)
 {
 	return __atomic_load_n(&now.chunks, __ATOMIC_RELAXED);
 }
 
-static int step(struct work *work, size_t from, size_t to)
+static int count_and_change(struct work *work, size_t from, size_t to)
 {
-	unsigned at = phase();
+	unsigned at = read_phase();
 
 	/* The helper's thread must find a CPU that idles. */
 	nap_us(100);
@@ -55,7 +55,7 @@ static int step(struct work *work, size_t from, size_t to)
 
 static void run_once(void)
 {
-	struct work work = { .also = step };
+	struct work work = { .also = count_and_change };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 
 	now.chunks = now.while_taken = now.after = 0;
@@ -66,7 +66,7 @@ static void run_once(void)
 	work_end(&work);
 }
 
-static void run(void (*take)(void), void (*give)(void))
+static void run_jobs(void (*take)(void), void (*give)(void))
 {
 	unsigned came_again = 0;
 
@@ -85,7 +85,7 @@ static void run(void (*take)(void), void (*give)(void))
 	assert_int_equal(work_met(), 0);
 }
 
-static int prepare(void **state)
+static int choose_cpu(void **state)
 {
 	unsigned cpu = 0;
 
@@ -112,7 +112,7 @@ static void free_caller(void)
 static void taken_from_the_caller(void **state)
 {
 	need_sure_helper();
-	run(bind_caller, free_caller);
+	run_jobs(bind_caller, free_caller);
 }
 
 /* ---- of every thread, as `taskset -a` does ---- */
@@ -143,14 +143,14 @@ static void free_all(void)
 static void taken_from_every_thread(void **state)
 {
 	need_sure_helper();
-	run(bind_all, free_all);
+	run_jobs(bind_all, free_all);
 }
 
 /* ---- of the control group: helpers lose the only CPU they were bound to ---- */
 
 static char group[128], procs_before[160];
 
-static bool put(const char *directory, const char *name, const char *text)
+static bool put_file(const char *directory, const char *name, const char *text)
 {
 	char path[256];
 	bool done;
@@ -173,7 +173,7 @@ static void shrink_group(void)
 	while (!CPU_ISSET(cpu, &one))
 		cpu++;
 	snprintf(text, sizeof(text), "%u", cpu);
-	assert_true(put(group, "cpuset.cpus", text));
+	assert_true(put_file(group, "cpuset.cpus", text));
 }
 
 static void grow_group(void)
@@ -184,7 +184,7 @@ static void grow_group(void)
 		if (CPU_ISSET(cpu, &all))
 			sprintf(text + strlen(text), "%s%u", *text ? "," : "",
 				cpu);
-	assert_true(put(group, "cpuset.cpus", text));
+	assert_true(put_file(group, "cpuset.cpus", text));
 	/* Version 1 widens the threads of the group by itself; what was set
 	 * for a thread is for that thread to set again. */
 	free_caller();
@@ -200,8 +200,8 @@ static bool make_group(void)
 	if (mkdir(group, 0755))
 		return false;
 	grow_group();
-	return put(group, "cpuset.mems", "0") &&
-	       put(group, "cgroup.procs", "0");
+	return put_file(group, "cpuset.mems", "0") &&
+	       put_file(group, "cgroup.procs", "0");
 }
 
 static void taken_from_the_control_group(void **state)
@@ -211,13 +211,13 @@ static void taken_from_the_control_group(void **state)
 		rmdir(group);
 		ktest_skip("no control group for CPUs can be made");
 	}
-	run(shrink_group, grow_group);
-	put(procs_before, "cgroup.procs", "0");
+	run_jobs(shrink_group, grow_group);
+	put_file(procs_before, "cgroup.procs", "0");
 }
 
 static int remove_group(void **state)
 {
-	put(procs_before, "cgroup.procs", "0");
+	put_file(procs_before, "cgroup.procs", "0");
 	ktask_trim();
 	rmdir(group);
 	free_caller();
@@ -278,5 +278,5 @@ int main(void)
 					  remove_group),
 	};
 
-	return cmocka_run_group_tests(tests, prepare, NULL);
+	return cmocka_run_group_tests(tests, choose_cpu, NULL);
 }

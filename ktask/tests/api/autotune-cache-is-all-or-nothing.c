@@ -41,7 +41,7 @@ static size_t make_text(unsigned nr)
 	return autotune_format(&cache, MACHINE, text, AUTOTUNE_BYTES);
 }
 
-static bool parses(size_t len)
+static bool parse_text(size_t len)
 {
 	again.nr = 99;
 	if (autotune_parse(text, len, MACHINE, &again))
@@ -56,7 +56,7 @@ static void what_is_written_is_read(void **state)
 		size_t len = make_text(nr);
 
 		assert_true(len > 0);
-		assert_true(parses(len));
+		assert_true(parse_text(len));
 		assert_int_equal(again.nr, nr);
 		assert_memory_equal(again.entries, cache.entries,
 				    nr * sizeof(cache.entries[0]));
@@ -88,11 +88,11 @@ static void half_a_file_is_none(void **state)
 	size_t len = make_text(3);
 
 	for (size_t i = 0; i < len; i++)
-		assert_false(parses(i));
+		assert_false(parse_text(i));
 	text[len] = '\n';
-	assert_false(parses(len + 1));
+	assert_false(parse_text(len + 1));
 	text[len] = '\0';
-	assert_false(parses(len + 1));
+	assert_false(parse_text(len + 1));
 }
 
 static void a_changed_byte_is_noticed(void **state)
@@ -102,11 +102,11 @@ static void a_changed_byte_is_noticed(void **state)
 	for (size_t i = 0; i < len; i++) {
 		for (unsigned bit = 0; bit < 8; bit++) {
 			text[i] ^= (char)(1 << bit);
-			assert_false(parses(len));
+			assert_false(parse_text(len));
 			text[i] ^= (char)(1 << bit);
 		}
 	}
-	assert_true(parses(len));
+	assert_true(parse_text(len));
 }
 
 static void another_machine_s_file_is_none(void **state)
@@ -137,7 +137,7 @@ static bool line_parses(const char *line)
 	int len = snprintf(text, sizeof(text),
 			   "ktask-autotune 1\nmachine " MACHINE "\n%s\n", line);
 
-	return parses(end_rightly((size_t)len));
+	return parse_text(end_rightly((size_t)len));
 }
 
 static void lines_say_what_can_be(void **state)
@@ -194,18 +194,18 @@ static void random_text_is_survived(void **state)
 				words[ktest_random_below(&seed, sizeof(words))];
 		if (ktest_random_below(&seed, 8) == 0)
 			len = ktest_random_below(&seed, len);
-		if (!parses(end_rightly(len)))
+		if (!parse_text(end_rightly(len)))
 			continue;
 		cache = again;
 		for (unsigned i = 0; i < cache.nr; i++)
 			assert_true(autotune_entry_ok(&cache.entries[i]));
-		assert_true(parses(autotune_format(&cache, MACHINE, text,
-						   AUTOTUNE_BYTES)));
+		assert_true(parse_text(autotune_format(&cache, MACHINE, text,
+						       AUTOTUNE_BYTES)));
 		assert_int_equal(again.nr, cache.nr);
 	}
 }
 
-static bool has(const char *name)
+static bool has_entry(const char *name)
 {
 	for (unsigned i = 0; i < cache.nr; i++)
 		if (!strcmp(cache.entries[i].name, name))
@@ -220,13 +220,14 @@ static void the_oldest_goes(void **state)
 	make_text(AUTOTUNE_MAX);
 	autotune_put(&cache, &entry);
 	assert_int_equal(cache.nr, AUTOTUNE_MAX);
-	assert_true(has("new") && has("op-1") && !has("op-0"));
+	assert_true(has_entry("new") && has_entry("op-1") &&
+		    !has_entry("op-0"));
 	entry = entry_named("op-1");
 	autotune_put(&cache, &entry);
 	assert_int_equal(cache.nr, AUTOTUNE_MAX);
 	entry = entry_named("newer");
 	autotune_put(&cache, &entry);
-	assert_true(has("op-1") && !has("op-2"));
+	assert_true(has_entry("op-1") && !has_entry("op-2"));
 }
 
 /* Of earlier versions: the rest of the file counts, and tune keeps that. */

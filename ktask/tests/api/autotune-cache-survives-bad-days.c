@@ -23,7 +23,7 @@ static struct tree tree;
 static struct autotune_cache cache;
 static char path[256];
 
-static int begin(void **state)
+static int make_cache(void **state)
 {
 	tree_begin(&tree);
 	setenv("XDG_CACHE_HOME", tree.root, 1);
@@ -31,7 +31,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_cache(void **state)
 {
 	tree_end(&tree);
 	unsetenv("XDG_CACHE_HOME");
@@ -54,7 +54,7 @@ static int put_waiting(const char *name, unsigned wait_ms)
 	return autotune_write(&entry, MACHINE, wait_ms, path, sizeof(path));
 }
 
-static int put(const char *name)
+static int put_entry(const char *name)
 {
 	return put_waiting(name, 0);
 }
@@ -70,9 +70,9 @@ static void a_file_is_kept(void **state)
 	struct stat st;
 
 	assert_int_equal(nr_read(), 0);
-	assert_int_equal(put("a"), 0);
-	assert_int_equal(put("b"), 0);
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
+	assert_int_equal(put_entry("b"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	assert_int_equal(nr_read(), 2);
 	assert_string_equal(cache.entries[1].name, "a");
 	assert_int_equal(stat(path, &st), 0);
@@ -85,7 +85,7 @@ static void the_kind_of_machine_names_the_file(void **state)
 	struct autotune_entry entry = entry_named("a");
 	char other[256];
 
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	/* Another kernel, the same file; another CPU, another file. */
 	assert_int_equal(autotune_write(&entry,
 					"Some CPU; 8 CPUs; 2 nodes; Linux 7", 0,
@@ -103,7 +103,7 @@ static void only_a_safe_file_is_believed(void **state)
 {
 	char other[300], directory[128];
 
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	chmod(path, 0664);
 	assert_int_equal(nr_read(), 0);
 	chmod(path, 0646);
@@ -113,21 +113,21 @@ static void only_a_safe_file_is_believed(void **state)
 	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
 	chmod(directory, 0777);
 	assert_int_equal(nr_read(), 0);
-	assert_int_equal(put("b"), -EPERM);
+	assert_int_equal(put_entry("b"), -EPERM);
 	chmod(directory, 0755);
 	snprintf(other, sizeof(other), "%s.real", path);
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(symlink(other, path), 0);
 	assert_int_equal(nr_read(), 0);
 	/* A link is replaced, what it leads to is not touched. */
-	assert_int_equal(put("b"), 0);
+	assert_int_equal(put_entry("b"), 0);
 	assert_int_equal(nr_read(), 1);
 	if (geteuid())
 		ktest_skip("a file can be given away by root only");
 	assert_int_equal(chown(path, 12345, 0), 0);
 	assert_int_equal(nr_read(), 0);
 	assert_int_equal(chown(directory, 12345, 0), 0);
-	assert_int_equal(put("c"), -EPERM);
+	assert_int_equal(put_entry("c"), -EPERM);
 }
 
 static void a_base_of_others_gets_no_directory(void **state)
@@ -137,14 +137,14 @@ static void a_base_of_others_gets_no_directory(void **state)
 	if (geteuid())
 		ktest_skip("a directory can be given away by root only");
 	assert_int_equal(chown(tree.root, 12345, 0), 0);
-	assert_int_equal(put("a"), -EPERM);
+	assert_int_equal(put_entry("a"), -EPERM);
 	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
 	assert_int_equal(access(directory, F_OK), -1);
 	/* Nor is a base made there, which would be root's in a user's home. */
 	snprintf(directory, sizeof(directory), "%s/cache", tree.root);
 	setenv("XDG_CACHE_HOME", directory, 1);
 	assert_int_equal(autotune_verify(MACHINE, path, sizeof(path)), -EPERM);
-	assert_int_equal(put("a"), -EPERM);
+	assert_int_equal(put_entry("a"), -EPERM);
 	assert_int_equal(access(directory, F_OK), -1);
 }
 
@@ -155,7 +155,7 @@ static void other_things_instead_of_files(void **state)
 	char occupied[300];
 	int fds;
 
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	fds = tree_fds();
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(suffixes); i++) {
 		snprintf(occupied, sizeof(occupied), "%.*s%s",
@@ -165,18 +165,18 @@ static void other_things_instead_of_files(void **state)
 		unlink(occupied);
 		assert_int_equal(mkfifo(occupied, 0600), 0);
 		nr_read();
-		assert_int_equal(put("b"), i == 2 ? -EPERM : 0);
+		assert_int_equal(put_entry("b"), i == 2 ? -EPERM : 0);
 		unlink(occupied);
 		assert_int_equal(mkdir(occupied, 0700), 0);
 		nr_read();
-		assert_true(put("b") < 0);
+		assert_true(put_entry("b") < 0);
 		assert_int_equal(rmdir(occupied), 0);
 		assert_int_equal(symlink("/etc/passwd", occupied), 0);
 		nr_read();
-		assert_int_equal(put("b"), i == 2 ? -ELOOP : 0);
+		assert_int_equal(put_entry("b"), i == 2 ? -ELOOP : 0);
 		unlink(occupied);
 	}
-	assert_int_equal(put("b"), 0);
+	assert_int_equal(put_entry("b"), 0);
 	assert_int_equal(nr_read(), 1);
 	assert_int_equal(tree_fds(), fds);
 }
@@ -191,7 +191,7 @@ static void garbage_is_begun_anew(void **state)
 	uint64_t seed = ktest_seed();
 	static char bytes[3 * AUTOTUNE_BYTES];
 
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	for (int round = 0; round < 300; round++) {
 		size_t size = ktest_random_below(
 			&seed, round % 3 ? 200 : sizeof(bytes));
@@ -200,7 +200,7 @@ static void garbage_is_begun_anew(void **state)
 			bytes[i] = (char)ktest_random(&seed);
 		put_bytes(bytes, size);
 		assert_int_equal(nr_read(), 0);
-		assert_int_equal(put("b"), 0);
+		assert_int_equal(put_entry("b"), 0);
 		assert_int_equal(nr_read(), 1);
 	}
 	put_bytes("", 0);
@@ -212,18 +212,18 @@ static void nowhere_to_put_it(void **state)
 	char base[128];
 
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
-	assert_true(put("a") < 0);
+	assert_true(put_entry("a") < 0);
 	assert_int_equal(nr_read(), 0);
 	setenv("XDG_CACHE_HOME", "/proc", 1);
-	assert_true(put("a") < 0);
+	assert_true(put_entry("a") < 0);
 	snprintf(base, sizeof(base), "%s/no/such", tree.root);
 	setenv("XDG_CACHE_HOME", base, 1);
-	assert_int_equal(put("a"), -ENOENT);
+	assert_int_equal(put_entry("a"), -ENOENT);
 	assert_int_equal(nr_read(), 0);
 	/* One missing directory is made. */
 	snprintf(base, sizeof(base), "%s/no", tree.root);
 	setenv("XDG_CACHE_HOME", base, 1);
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	assert_int_equal(nr_read(), 1);
 }
 
@@ -239,13 +239,13 @@ static int as_a_user(void *arg)
 	/* Relative: ignored, as the specification wants. */
 	setenv("XDG_CACHE_HOME", "relative", 1);
 	unsetenv("HOME");
-	ktest_check(put("a") == -ENOENT);
+	ktest_check(put_entry("a") == -ENOENT);
 	setenv("HOME", "", 1);
-	ktest_check(put("a") == -ENOENT);
+	ktest_check(put_entry("a") == -ENOENT);
 	setenv("HOME", "also/relative", 1);
-	ktest_check(put("a") == -ENOENT);
+	ktest_check(put_entry("a") == -ENOENT);
 	setenv("HOME", home, 1);
-	ktest_check(!put("a"));
+	ktest_check(!put_entry("a"));
 	ktest_check(strstr(path, "/home/.cache/ktask/threads."));
 	ktest_check(nr_read() == 1);
 	ktest_check(!chmod(path, 0));
@@ -253,7 +253,7 @@ static int as_a_user(void *arg)
 	ktest_check(!chmod(path, 0600));
 	snprintf(home, sizeof(home), "%s/home/.cache/ktask", tree.root);
 	ktest_check(!chmod(home, 0500));
-	ktest_check(put("b") == -EACCES);
+	ktest_check(put_entry("b") == -EACCES);
 	ktest_check(nr_read() == 1);
 	return 0;
 }
@@ -270,7 +270,7 @@ static void root_has_it_for_everybody(void **state)
 	file_root = tree.root;
 	setenv("XDG_CACHE_HOME", "", 1);
 	tree_put(&tree, "/var/cache/x", "");
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	assert_non_null(strstr(path, "/var/cache/ktask/threads."));
 	setenv("XDG_CACHE_HOME", tree.root, 1);
 	assert_int_equal(nr_read(), 0);
@@ -283,9 +283,9 @@ static int with_a_small_limit(void *arg)
 {
 	struct rlimit limit = { 8, 8 };
 
-	ktest_check(!put("a"));
+	ktest_check(!put_entry("a"));
 	ktest_check(!setrlimit(RLIMIT_FSIZE, &limit));
-	ktest_check(put("b") == -EFBIG);
+	ktest_check(put_entry("b") == -EFBIG);
 	ktest_check(nr_read() == 1);
 	return 0;
 }
@@ -310,9 +310,9 @@ ssize_t write(int fd, const void *buf, size_t len)
 
 static int with_a_disk_that_takes_nothing(void *unused)
 {
-	ktest_check(!put("a"));
+	ktest_check(!put_entry("a"));
 	takes_nothing = true;
-	ktest_check(put("b") == -EIO);
+	ktest_check(put_entry("b") == -EIO);
 	ktest_check(nr_read() == 1);
 	return 0;
 }
@@ -331,20 +331,20 @@ static void a_full_or_read_only_disk_leaves_the_old_file(void **state)
 	if (mount("tmpfs", tree.root, "tmpfs", 0, "size=16k,mode=700"))
 		ktest_skip("no file system may be mounted: %s",
 			   strerror(errno));
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	snprintf(fill, sizeof(fill), "%s/fill", tree.root);
 	fd = open(fill, O_WRONLY | O_CREAT, 0600);
 	while (write(fd, fill, 128) > 0)
 		;
 	close(fd);
-	assert_int_equal(put("b"), -ENOSPC);
+	assert_int_equal(put_entry("b"), -ENOSPC);
 	assert_int_equal(nr_read(), 1);
 	unlink(fill);
-	assert_int_equal(put("b"), 0);
+	assert_int_equal(put_entry("b"), 0);
 	assert_int_equal(nr_read(), 2);
 	assert_int_equal(
 		mount(NULL, tree.root, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
-	assert_int_equal(put("c"), -EROFS);
+	assert_int_equal(put_entry("c"), -EROFS);
 	assert_int_equal(nr_read(), 2);
 	assert_int_equal(umount(tree.root), 0);
 }
@@ -355,17 +355,17 @@ static void a_held_lock_is_not_waited_for(void **state)
 	uint64_t start_ns;
 	int fd;
 
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	snprintf(lock, sizeof(lock), "%s/ktask/lock", tree.root);
 	fd = open(lock, O_RDWR);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_int_equal(put("b"), -EBUSY);
+	assert_int_equal(put_entry("b"), -EBUSY);
 	start_ns = ktest_now_ns();
 	assert_int_equal(put_waiting("b", 50), -EBUSY);
 	assert_true(ktest_now_ns() - start_ns >= 50000000);
 	assert_int_equal(nr_read(), 1);
 	close(fd);
-	assert_int_equal(put("b"), 0);
+	assert_int_equal(put_entry("b"), 0);
 }
 
 #define WRITERS 6
@@ -423,13 +423,13 @@ static void killed_writers_harm_nobody(void **state)
 		assert_true(nr >= most);
 		most = nr;
 	}
-	assert_int_equal(put("last"), 0);
+	assert_int_equal(put_entry("last"), 0);
 	assert_true(nr_read() > most);
 }
 
 /* ---- whether it could be written ---- */
 
-static int verify(void)
+static int verify_cache(void)
 {
 	return autotune_verify(MACHINE, path, sizeof(path));
 }
@@ -440,11 +440,11 @@ static void verifying_makes_nothing(void **state)
 
 	snprintf(directory, sizeof(directory), "%s/new", tree.root);
 	setenv("XDG_CACHE_HOME", directory, 1);
-	assert_int_equal(verify(), 0);
+	assert_int_equal(verify_cache(), 0);
 	assert_int_equal(strncmp(path, directory, strlen(directory)), 0);
 	assert_int_equal(access(directory, F_OK), -1);
-	assert_int_equal(put("a"), 0);
-	assert_int_equal(verify(), 0);
+	assert_int_equal(put_entry("a"), 0);
+	assert_int_equal(verify_cache(), 0);
 	assert_int_equal(nr_read(), 1);
 }
 
@@ -454,17 +454,17 @@ static void verifying_finds_what_writing_would(void **state)
 
 	snprintf(directory, sizeof(directory), "%s/new/deep", tree.root);
 	setenv("XDG_CACHE_HOME", directory, 1);
-	assert_int_equal(verify(), -ENOENT);
-	assert_int_equal(put("a"), -ENOENT);
+	assert_int_equal(verify_cache(), -ENOENT);
+	assert_int_equal(put_entry("a"), -ENOENT);
 	setenv("XDG_CACHE_HOME", "/dev/null/cache", 1);
-	assert_int_equal(verify(), -ENOTDIR);
-	assert_int_equal(put("a"), -ENOTDIR);
+	assert_int_equal(verify_cache(), -ENOTDIR);
+	assert_int_equal(put_entry("a"), -ENOTDIR);
 	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
 	setenv("XDG_CACHE_HOME", tree.root, 1);
-	assert_int_equal(put("a"), 0);
+	assert_int_equal(put_entry("a"), 0);
 	chmod(directory, 0777);
-	assert_int_equal(verify(), -EPERM);
-	assert_int_equal(put("a"), -EPERM);
+	assert_int_equal(verify_cache(), -EPERM);
+	assert_int_equal(put_entry("a"), -EPERM);
 }
 
 static void a_base_may_end_in_slashes(void **state)
@@ -473,12 +473,12 @@ static void a_base_may_end_in_slashes(void **state)
 
 	snprintf(base, sizeof(base), "%s/cache//", tree.root);
 	setenv("XDG_CACHE_HOME", base, 1);
-	assert_int_equal(verify(), 0);
-	assert_int_equal(put("a"), 0);
-	assert_int_equal(verify(), 0);
+	assert_int_equal(verify_cache(), 0);
+	assert_int_equal(put_entry("a"), 0);
+	assert_int_equal(verify_cache(), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_cache, remove_cache)
 
 KTEST_MAIN(T(a_file_is_kept), T(verifying_makes_nothing),
 	   T(verifying_finds_what_writing_would), T(a_base_may_end_in_slashes),

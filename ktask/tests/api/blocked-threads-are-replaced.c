@@ -27,12 +27,12 @@ static uint32_t fail_behind;
 
 static uint64_t deadline_ns;
 
-static bool blocks(uintptr_t unit)
+static bool is_blocker(uintptr_t unit)
 {
 	return unit >= FIRST && unit < FIRST + BLOCKERS;
 }
 
-static unsigned add(unsigned *count)
+static unsigned add_one(unsigned *count)
 {
 	return __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
 }
@@ -47,12 +47,12 @@ static void wait_at_gate(void)
 	uint64_t word;
 	int left_ms;
 
-	add(&nr_blocked);
+	add_one(&nr_blocked);
 	while (read(gate, &word, sizeof(word)) < 0) {
 		left_ms = (int)((int64_t)(deadline_ns - ktest_now_ns()) /
 				1000000);
 		if (left_ms <= 0 || poll(&polled, 1, left_ms) == 0) {
-			add(&given_up);
+			add_one(&given_up);
 			break;
 		}
 	}
@@ -61,13 +61,13 @@ static void wait_at_gate(void)
 static int wait_or_work(void *start, void *end, void *arg)
 {
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++) {
-		if (blocks(i))
+		if (is_blocker(i))
 			wait_at_gate();
 		else
 			nap_us(300);
 		if (fail_behind && i >= fail_behind)
 			return -EIO;
-		if (add(&nr_done) == UNITS - BLOCKERS) {
+		if (add_one(&nr_done) == UNITS - BLOCKERS) {
 			uint64_t all = BLOCKERS;
 
 			assert_int_equal(write(gate, &all, sizeof(all)), 8);
@@ -76,7 +76,7 @@ static int wait_or_work(void *start, void *end, void *arg)
 	return 0;
 }
 
-static void undone(void *start, void *end, void *arg)
+static void count_undone(void *start, void *end, void *arg)
 {
 	__atomic_add_fetch(&nr_undone,
 			   (unsigned)((uintptr_t)end - (uintptr_t)start),
@@ -129,7 +129,7 @@ static bool is_overloaded(void)
 	return was_overloaded || others_run() || idled_little();
 }
 
-static void begin(void)
+static void open_gate(void)
 {
 	gate = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE);
 	assert_true(gate >= 0);
@@ -141,7 +141,7 @@ static void begin(void)
 	deadline_ns = ktest_now_ns() + 20000000000u;
 }
 
-static struct ktask_result run(struct ktask_ctl *ctl, int expected)
+static struct ktask_result run_job(struct ktask_ctl *ctl, int expected)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	int error;
@@ -164,8 +164,8 @@ static void all_threads_may_block(void **state)
 	struct ktask_result result;
 
 	need_sure_helper();
-	begin();
-	result = run(&ctl, 0);
+	open_gate();
+	result = run_job(&ctl, 0);
 	assert_int_equal(nr_blocked, BLOCKERS);
 	if (given_up && is_overloaded())
 		ktest_skip("others use all CPUs");
@@ -182,14 +182,14 @@ static void as_many_as_the_client_allows(void **state)
 
 	need_sure_helper();
 	ktask_ctl_set_max_threads(&ctl, 3);
-	begin();
+	open_gate();
 	deadline_ns = ktest_now_ns() + 300000000;
-	result = run(&ctl, 0);
+	result = run_job(&ctl, 0);
 	assert_true(result.threads <= 3);
 	ktask_ctl_set_fixed_threads(&ctl, 2);
-	begin();
+	open_gate();
 	deadline_ns = ktest_now_ns() + 300000000;
-	result = run(&ctl, 0);
+	result = run_job(&ctl, 0);
 	assert_true(result.threads <= 2);
 }
 
@@ -200,12 +200,12 @@ static void failures_are_undone(void **state)
 	uint32_t behind;
 
 	need_sure_helper();
-	ktask_ctl_set_undo_func(&ctl, undone);
+	ktask_ctl_set_undo_func(&ctl, count_undone);
 	for (behind = FIRST + BLOCKERS; behind < UNITS; behind += 50) {
-		begin();
+		open_gate();
 		deadline_ns = 0;
 		fail_behind = behind;
-		result = run(&ctl, -EIO);
+		result = run_job(&ctl, -EIO);
 		assert_int_equal(nr_undone, result.units);
 	}
 }
@@ -220,7 +220,7 @@ static int wait_or_fail(void *start, void *end, void *arg)
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++) {
 		if (i < FIRST) {
 			nap_us(300);
-		} else if (add(&nr_blocked) <= BLOCKERS ||
+		} else if (add_one(&nr_blocked) <= BLOCKERS ||
 			   pthread_equal(pthread_self(), caller)) {
 			wait_at_gate();
 		} else {
@@ -240,8 +240,8 @@ static void failures_are_told(void **state)
 	need_sure_helper();
 	caller = pthread_self();
 	for (int n = 0; n < 3; n++) {
-		begin();
-		result = run(&ctl, -EIO);
+		open_gate();
+		result = run_job(&ctl, -EIO);
 		assert_int_equal(result.fail_error, -EIO);
 		assert_true(result.fail_offset >= FIRST);
 		assert_true((uintptr_t)result.fail_pos == result.fail_offset);
@@ -255,7 +255,7 @@ static int wait_first(void *start, void *end, void *arg)
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++) {
 		if (i < BLOCKERS)
 			wait_at_gate();
-		else if (add(&nr_done) == UNITS - BLOCKERS) {
+		else if (add_one(&nr_done) == UNITS - BLOCKERS) {
 			uint64_t all = BLOCKERS;
 
 			assert_int_equal(write(gate, &all, sizeof(all)), 8);
@@ -270,8 +270,8 @@ static void first_chunks_may_block_where_that_was_said(void **state)
 
 	need_sure_helper();
 	ktask_ctl_set_blocks(&ctl);
-	begin();
-	run(&ctl, 0);
+	open_gate();
+	run_job(&ctl, 0);
 	assert_int_equal(nr_blocked, BLOCKERS);
 	if (given_up && is_overloaded())
 		ktest_skip("others use all CPUs");
@@ -298,7 +298,7 @@ static int keep_most(const struct ktask_progress *progress, void *arg)
 	return 0;
 }
 
-static int naps(void *start, void *end, void *arg)
+static int nap_units(void *start, void *end, void *arg)
 {
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		nap_us(1000);
@@ -313,7 +313,7 @@ static bool were_told_of(void)
 
 static void compensating_helpers_are_told_of(void **state)
 {
-	DEFINE_KTASK_CTL(ctl, naps, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, nap_units, NULL, 1);
 	bool overloaded = false;
 	int tries;
 
@@ -322,8 +322,8 @@ static void compensating_helpers_are_told_of(void **state)
 	ktask_ctl_set_blocks(&ctl);
 	ktask_ctl_set_progress(&ctl, keep_most, NULL, 1);
 	for (tries = 0; tries < TRIES && !were_told_of(); tries++) {
-		begin();
-		run(&ctl, 0);
+		open_gate();
+		run_job(&ctl, 0);
 		overloaded |= is_overloaded();
 	}
 	if (!were_told_of() && overloaded)
@@ -338,11 +338,11 @@ static unsigned nr_batch, nr_normal;
 static int naps_and_tells(void *start, void *end, void *arg)
 {
 	if (!pthread_equal(pthread_self(), caller)) {
-		add(sched_getscheduler(0) == SCHED_BATCH   ? &nr_batch
-		    : sched_getscheduler(0) == SCHED_OTHER ? &nr_normal
-							   : &nr_done);
+		add_one(sched_getscheduler(0) == SCHED_BATCH   ? &nr_batch
+			: sched_getscheduler(0) == SCHED_OTHER ? &nr_normal
+							       : &nr_done);
 	}
-	return naps(start, end, arg);
+	return nap_units(start, end, arg);
 }
 
 static bool is_helper(const char *tid)
@@ -388,8 +388,8 @@ static void compensating_helpers_are_woken_where_it_is_idle(void **state)
 	nr_batch = nr_normal = 0;
 	ktask_ctl_set_blocks(&ctl);
 	for (tries = 0; tries < TRIES && !nr_batch && !nr_normal; tries++) {
-		begin();
-		run(&ctl, 0);
+		open_gate();
+		run_job(&ctl, 0);
 		overloaded |= is_overloaded();
 	}
 	if (nr_normal)

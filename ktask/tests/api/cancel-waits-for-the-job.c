@@ -63,7 +63,7 @@ static int run_small(struct once *once)
 	return ktask_run(NULL, TALLY_UNITS, &ctl);
 }
 
-static void *follow(void *arg)
+static void *follow_course(void *arg)
 {
 	struct course *course = arg;
 
@@ -80,7 +80,8 @@ static void follow_in_thread(struct course *course)
 	pthread_t thread;
 	void *end;
 
-	assert_int_equal(pthread_create(&thread, NULL, follow, course), 0);
+	assert_int_equal(pthread_create(&thread, NULL, follow_course, course),
+			 0);
 	assert_int_equal(pthread_join(thread, &end), 0);
 	if (!once_begun(&course->once))
 		return;
@@ -143,7 +144,7 @@ static int cancel_state(void)
 	return was;
 }
 
-static int succeed(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
@@ -156,8 +157,8 @@ static int give_up(void *start, void *end, void *arg)
 static void call_each(int state)
 {
 	struct ktask_node node = { NULL, 1000, NUMA_NO_NODE };
-	DEFINE_KTASK_CTL(good, succeed, NULL, 1);
-	DEFINE_KTASK_CTL(small, succeed, NULL, 1000);
+	DEFINE_KTASK_CTL(good, do_nothing, NULL, 1);
+	DEFINE_KTASK_CTL(small, do_nothing, NULL, 1000);
 	DEFINE_KTASK_CTL(failing, give_up, NULL, 1);
 	DEFINE_KTASK_CTL(bad, NULL, NULL, 1);
 	struct ktask_job *job;

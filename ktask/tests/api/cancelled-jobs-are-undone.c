@@ -12,7 +12,7 @@
 #define NR_UNITS 2000
 #define NR_RANDOM (KTEST_TSAN || KTEST_ASAN ? 100 : 600)
 
-static struct ktask_job *started(struct work *work, unsigned max_threads)
+static struct ktask_job *start_job(struct work *work, unsigned max_threads)
 {
 	struct ktask_ctl ctl = work_ctl(work, 1);
 	struct ktask_job *job;
@@ -27,7 +27,7 @@ static struct ktask_job *started(struct work *work, unsigned max_threads)
 static void before_it_began_nothing_runs(void **state)
 {
 	struct work work = { 0 };
-	struct ktask_job *job = started(&work, 1);
+	struct ktask_job *job = start_job(&work, 1);
 
 	ktask_cancel(job);
 	ktask_cancel(job);
@@ -44,7 +44,7 @@ static void after_its_end_it_has_succeeded(void **state)
 	struct ktask_job *job;
 
 	need_sure_helper();
-	job = started(&work, 0);
+	job = start_job(&work, 0);
 	while (ktask_poll(job, NULL) == -EINPROGRESS)
 		nap_us(100);
 	ktask_cancel(job);
@@ -70,7 +70,7 @@ static void in_a_chunk_it_stops(void **state)
 	struct work work = { .also = cancel_in_chunk, .arg = &job };
 	size_t nr_done;
 
-	job = started(&work, 1);
+	job = start_job(&work, 1);
 	assert_int_equal(ktask_wait(job), -ECANCELED);
 	assert_true(work_undone_exactly(&work, &nr_done));
 	assert_true(nr_done > NR_UNITS / 4);
@@ -113,7 +113,7 @@ static bool one_at_random(uint64_t *seed)
 	int error;
 
 	it.after_us = (unsigned)ktest_random_below(seed, 3000);
-	it.job = started(&work, 1 + (unsigned)ktest_random_below(seed, 6));
+	it.job = start_job(&work, 1 + (unsigned)ktest_random_below(seed, 6));
 	assert_int_equal(pthread_create(&thread, NULL, cancel_later, &it), 0);
 	error = ktask_wait(it.job);
 	assert_true(error == -ECANCELED || error == 0);
@@ -151,7 +151,7 @@ static void the_first_error_wins(void **state)
 	struct ktask_job *job;
 	struct work work = { .also = cancel_and_fail, .arg = &job };
 
-	job = started(&work, 1);
+	job = start_job(&work, 1);
 	assert_int_equal(ktask_wait(job), -ECANCELED);
 	assert_true(work_undone_exactly(&work, NULL));
 	work_end(&work);

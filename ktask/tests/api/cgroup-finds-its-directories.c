@@ -19,7 +19,7 @@ static struct tree tree;
 static struct cgroup_dir dirs[CGROUP_KINDS];
 static uint64_t mark;
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	tree_begin(&tree);
 	mark = 0;
@@ -27,13 +27,13 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	tree_end(&tree);
 	return 0;
 }
 
-static bool find(const char *groups, const char *mounts)
+static bool find_groups(const char *groups, const char *mounts)
 {
 	static struct cgroup_finder finder;
 
@@ -65,9 +65,9 @@ static const char *top_of(enum cgroup_kind kind)
 
 static void version_2(void **state)
 {
-	find("0::/user.slice/app.service\n",
-	     OTHER_MOUNTS "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - "
-			  "cgroup2 cgroup2 rw,nsdelegate\n");
+	find_groups("0::/user.slice/app.service\n", OTHER_MOUNTS
+		    "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - "
+		    "cgroup2 cgroup2 rw,nsdelegate\n");
 	for (int kind = 0; kind < CGROUP_KINDS; kind++)
 		assert_dir(kind, 2, "/sys/fs/cgroup",
 			   "/user.slice/app.service");
@@ -75,14 +75,15 @@ static void version_2(void **state)
 
 static void version_1(void **state)
 {
-	find("9:name=systemd:/\n4:memory:/m\n3:pids:/p\n"
-	     "2:cpu,cpuacct:/c/d\n1:cpuset:/\n",
-	     OTHER_MOUNTS
-	     "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup "
-	     "rw,cpu,cpuacct\n"
-	     "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-	     "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-	     "36 31 0:33 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n");
+	find_groups(
+		"9:name=systemd:/\n4:memory:/m\n3:pids:/p\n"
+		"2:cpu,cpuacct:/c/d\n1:cpuset:/\n",
+		OTHER_MOUNTS
+		"33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup "
+		"rw,cpu,cpuacct\n"
+		"34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+		"35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+		"36 31 0:33 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n");
 	assert_dir(CGROUP_CPU, 1, "/sys/fs/cgroup/cpu,cpuacct", "/c/d");
 	assert_dir(CGROUP_USAGE, 1, "/sys/fs/cgroup/cpu,cpuacct", "/c/d");
 	assert_dir(CGROUP_PIDS, 1, "/sys/fs/cgroup/pids", "/p");
@@ -94,20 +95,21 @@ static void version_1(void **state)
 
 static void use_is_the_same_groups_or_unknown(void **state)
 {
-	find("2:cpuacct:/a\n1:cpu:/a\n", CPU_MOUNT ACCT_MOUNT);
+	find_groups("2:cpuacct:/a\n1:cpu:/a\n", CPU_MOUNT ACCT_MOUNT);
 	assert_dir(CGROUP_CPU, 1, "/cg/cpu", "/a");
 	assert_dir(CGROUP_USAGE, 1, "/cg/acct", "/a");
-	find("2:cpuacct:/b\n1:cpu:/a\n", NULL);
+	find_groups("2:cpuacct:/b\n1:cpu:/a\n", NULL);
 	assert_dir(CGROUP_CPU, 1, "/cg/cpu", "/a");
 	assert_unseen(CGROUP_USAGE);
 }
 
 static void both_versions(void **state)
 {
-	find("5:pids:/v1\n0::/v2\n", OTHER_MOUNTS
-	     "31 24 0:26 / /cg/unified rw - cgroup2 cgroup2 rw\n"
-	     "36 31 0:33 / /cg/pids rw - cgroup cgroup rw,pids\n"
-	     "37 31 0:34 / /cg/systemd rw - cgroup cgroup rw,name=systemd\n");
+	find_groups(
+		"5:pids:/v1\n0::/v2\n", OTHER_MOUNTS
+		"31 24 0:26 / /cg/unified rw - cgroup2 cgroup2 rw\n"
+		"36 31 0:33 / /cg/pids rw - cgroup cgroup rw,pids\n"
+		"37 31 0:34 / /cg/systemd rw - cgroup cgroup rw,name=systemd\n");
 	assert_dir(CGROUP_PIDS, 1, "/cg/pids", "/v1");
 	assert_dir(CGROUP_CPU, 2, "/cg/unified", "/v2");
 	assert_dir(CGROUP_USAGE, 2, "/cg/unified", "/v2");
@@ -116,8 +118,8 @@ static void both_versions(void **state)
 
 static void cpu_in_version_1_takes_no_use_of_version_2(void **state)
 {
-	find("0::/x\n1:cpu:/x\n",
-	     CPU_MOUNT "31 24 0:26 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+	find_groups("0::/x\n1:cpu:/x\n", CPU_MOUNT
+		    "31 24 0:26 / /cg/unified rw - cgroup2 cgroup2 rw\n");
 	assert_dir(CGROUP_CPU, 1, "/cg/cpu", "/x");
 	assert_unseen(CGROUP_USAGE);
 }
@@ -127,74 +129,76 @@ static void cpu_in_version_1_takes_no_use_of_version_2(void **state)
 
 static void container_without_namespace_sees_its_part(void **state)
 {
-	find("0::/docker/1234\n", V2_AT("/docker/1234", "/sys/fs/cgroup"));
+	find_groups("0::/docker/1234\n",
+		    V2_AT("/docker/1234", "/sys/fs/cgroup"));
 	assert_dir(CGROUP_CPU, 2, "/sys/fs/cgroup", "");
-	find("0::/docker/1234/child\n", NULL);
+	find_groups("0::/docker/1234/child\n", NULL);
 	assert_dir(CGROUP_CPU, 2, "/sys/fs/cgroup", "/child");
 }
 
 static void namespace_root_is_the_mount(void **state)
 {
-	find("0::/\n", V2_AT("/", "/sys/fs/cgroup"));
+	find_groups("0::/\n", V2_AT("/", "/sys/fs/cgroup"));
 	assert_dir(CGROUP_CPU, 2, "/sys/fs/cgroup", "");
-	find("0::/inner\n", NULL);
+	find_groups("0::/inner\n", NULL);
 	assert_dir(CGROUP_CPU, 2, "/sys/fs/cgroup", "/inner");
 }
 
 static void mount_of_a_hidden_parent_shows_the_parent(void **state)
 {
-	find("0::/\n", V2_AT("/..", "/cg"));
+	find_groups("0::/\n", V2_AT("/..", "/cg"));
 	assert_dir(CGROUP_CPU, 2, "/cg", "");
-	find("0::/inner\n", V2_AT("/../..", "/cg"));
+	find_groups("0::/inner\n", V2_AT("/../..", "/cg"));
 	assert_dir(CGROUP_CPU, 2, "/cg", "");
 }
 
 static void group_outside_of_the_namespace(void **state)
 {
-	find("0::/../sibling\n", V2_AT("/", "/cg"));
+	find_groups("0::/../sibling\n", V2_AT("/", "/cg"));
 	assert_unseen(CGROUP_CPU);
-	find("0::/..\n", V2_AT("/", "/cg"));
+	find_groups("0::/..\n", V2_AT("/", "/cg"));
 	assert_unseen(CGROUP_CPU);
-	find("0::/../sibling/x\n", V2_AT("/..", "/cg"));
+	find_groups("0::/../sibling/x\n", V2_AT("/..", "/cg"));
 	assert_dir(CGROUP_CPU, 2, "/cg", "/sibling/x");
-	find("0::/../../far\n", V2_AT("/..", "/cg"));
+	find_groups("0::/../../far\n", V2_AT("/..", "/cg"));
 	assert_unseen(CGROUP_CPU);
-	find("0::/../far\n", V2_AT("/../sibling", "/cg"));
+	find_groups("0::/../far\n", V2_AT("/../sibling", "/cg"));
 	assert_unseen(CGROUP_CPU);
 	/* A name that only begins like a parent. */
-	find("0::/..data\n", V2_AT("/", "/cg"));
+	find_groups("0::/..data\n", V2_AT("/", "/cg"));
 	assert_dir(CGROUP_CPU, 2, "/cg", "/..data");
 }
 
 static void mount_of_another_part_is_passed_over(void **state)
 {
-	find("0::/a/b\n", V2_AT("/c", "/other") V2_AT("/a/bb", "/third"));
+	find_groups("0::/a/b\n",
+		    V2_AT("/c", "/other") V2_AT("/a/bb", "/third"));
 	assert_unseen(CGROUP_CPU);
 	mark = 0;
-	find(NULL, V2_AT("/c", "/other") V2_AT("/a", "/cg"));
+	find_groups(NULL, V2_AT("/c", "/other") V2_AT("/a", "/cg"));
 	assert_dir(CGROUP_CPU, 2, "/cg", "/b");
 }
 
 static void the_mount_that_shows_more_wins(void **state)
 {
-	find("0::/a/b\n",
-	     V2_AT("/a", "/part") V2_AT("/", "/whole") V2_AT("/a/b", "/least"));
+	find_groups("0::/a/b\n", V2_AT("/a", "/part") V2_AT("/", "/whole")
+					 V2_AT("/a/b", "/least"));
 	assert_dir(CGROUP_CPU, 2, "/whole", "/a/b");
 	mark = 0;
-	find(NULL, V2_AT("/", "/lower") V2_AT("/", "/upper"));
+	find_groups(NULL, V2_AT("/", "/lower") V2_AT("/", "/upper"));
 	assert_dir(CGROUP_CPU, 2, "/upper", "/a/b");
 }
 
 static void escaped_names_are_unescaped(void **state)
 {
-	find("0::/with space/back\\slash\n",
-	     V2_AT("/with\\040space", "/the\\040mount\\134x\\011"));
+	find_groups("0::/with space/back\\slash\n",
+		    V2_AT("/with\\040space", "/the\\040mount\\134x\\011"));
 	assert_dir(CGROUP_CPU, 2, "/the mount\\x\t", "/back\\slash");
 }
 
 static void mount_at_the_root_of_all(void **state)
 {
-	find("0::/a\n", V2_AT("/", "/"));
+	find_groups("0::/a\n", V2_AT("/", "/"));
 	assert_dir(CGROUP_CPU, 2, "", "/a");
 }
 
@@ -202,7 +206,7 @@ static void up_ends_at_the_mount(void **state)
 {
 	unsigned len;
 
-	find("0::/a/bb/c\n", V2_AT("/a", "/cg"));
+	find_groups("0::/a/bb/c\n", V2_AT("/a", "/cg"));
 	len = (unsigned)strlen(dirs[CGROUP_CPU].path);
 	assert_true(cgroup_up(&dirs[CGROUP_CPU], &len));
 	assert_int_equal(len, dirs[CGROUP_CPU].top_len + 3);
@@ -213,30 +217,30 @@ static void up_ends_at_the_mount(void **state)
 
 static void only_a_change_is_read_again(void **state)
 {
-	assert_true(find("0::/a\n", V2_AT("/", "/cg")));
-	assert_false(find("0::/a\n", V2_AT("/", "/elsewhere")));
+	assert_true(find_groups("0::/a\n", V2_AT("/", "/cg")));
+	assert_false(find_groups("0::/a\n", V2_AT("/", "/elsewhere")));
 	assert_dir(CGROUP_CPU, 2, "/cg", "/a");
-	assert_true(find("0::/b\n", NULL));
+	assert_true(find_groups("0::/b\n", NULL));
 	assert_dir(CGROUP_CPU, 2, "/elsewhere", "/b");
 }
 
 static void missing_files_are_no_groups(void **state)
 {
-	find(NULL, NULL);
+	find_groups(NULL, NULL);
 	assert_unseen(CGROUP_CPU);
-	find("0::/a\n", NULL);
+	find_groups("0::/a\n", NULL);
 	assert_unseen(CGROUP_CPU);
 	tree_remove(&tree, "/proc");
 	mark = 0;
-	find(NULL, V2_AT("/", "/cg"));
+	find_groups(NULL, V2_AT("/", "/cg"));
 	assert_unseen(CGROUP_CPU);
 }
 
 static void halves_of_lines_are_nothing(void **state)
 {
-	find("0::/app/of/a/long/na", V2_AT("/", "/cg"));
+	find_groups("0::/app/of/a/long/na", V2_AT("/", "/cg"));
 	assert_unseen(CGROUP_CPU);
-	find("0::/app\n", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw");
+	find_groups("0::/app\n", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw");
 	assert_unseen(CGROUP_CPU);
 }
 
@@ -249,10 +253,10 @@ static void too_long_is_not_there(void **state)
 	groups[sizeof(groups) - 2] = '\n';
 	memset(mounts, 'y', 6000);
 	snprintf(mounts + 6000, 3000, "\n" V2_AT("/", "/cg"));
-	find(groups, mounts);
+	find_groups(groups, mounts);
 	assert_unseen(CGROUP_CPU);
 	/* A line that is too long hides no other. */
-	find("0::/a\n", NULL);
+	find_groups("0::/a\n", NULL);
 	assert_dir(CGROUP_CPU, 2, "/cg", "/a");
 }
 
@@ -276,7 +280,7 @@ static void garbage_is_survived(void **state)
 		memcpy(groups + ktest_random_below(&seed, 280), "\n0::/", 5);
 		groups[sizeof(groups) - 1] = '\0';
 		mounts[sizeof(mounts) - 1] = '\0';
-		find(groups, mounts);
+		find_groups(groups, mounts);
 		for (int kind = 0; kind < CGROUP_KINDS; kind++)
 			if (dirs[kind].version)
 				assert_true(strlen(dirs[kind].path) >=
@@ -284,7 +288,7 @@ static void garbage_is_survived(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(version_2), T(version_1), T(use_is_the_same_groups_or_unknown),
 	   T(both_versions), T(cpu_in_version_1_takes_no_use_of_version_2),

@@ -18,7 +18,7 @@ static struct cgroup cg;
 static struct cgroup_own own;
 static uint64_t now_ns;
 
-static int begin(void **state)
+static int make_group(void **state)
 {
 	tree_begin(&tree);
 	tree_put(&tree, "/proc/self/cgroup", "0::/a\n");
@@ -31,14 +31,14 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_group(void **state)
 {
 	tree_end(&tree);
 	return 0;
 }
 
 /* As user/limits/cgroup.c does for its process. */
-static unsigned now(uint64_t after_ms)
+static unsigned read_threads(uint64_t after_ms)
 {
 	now_ns += after_ms * MS;
 	if (now_ns >= cg.refresh_due_ns)
@@ -63,16 +63,16 @@ static void others_use_counts(void **state)
 {
 	tree_put(&tree, A "/cpu.max", "400000 100000\n");
 	stat_2(A "/cpu.stat", 1000, 0, 0);
-	assert_int_equal(now(0), 4);
+	assert_int_equal(read_threads(0), 4);
 	stat_2(A "/cpu.stat", 1000 + 50 + 100, 0, 0);
 	own.cpu_ns += 50 * MS;
-	assert_int_equal(now(50), 2);
+	assert_int_equal(read_threads(50), 2);
 	/* Our own four threads leave capacity for four. */
 	own.threads = 4;
 	for (int i = 1; i < 6; i++) {
 		stat_2(A "/cpu.stat", 1150 + (uint64_t)i * 200, 0, 0);
 		own.cpu_ns += 200 * MS;
-		now(50);
+		read_threads(50);
 	}
 	assert_int_equal(cgroup_now(&cg), 4);
 }
@@ -86,9 +86,9 @@ static void others_use_counts_in_version_1(void **state)
 	tree_put(&tree, A "/cpu.cfs_quota_us", "300000\n");
 	tree_put(&tree, A "/cpu.cfs_period_us", "100000\n");
 	tree_put(&tree, "/acct/a/cpuacct.usage", "7000000000\n");
-	assert_int_equal(now(0), 3);
+	assert_int_equal(read_threads(0), 3);
 	tree_put(&tree, "/acct/a/cpuacct.usage", "7050000000\n");
-	assert_int_equal(now(50), 2);
+	assert_int_equal(read_threads(50), 2);
 }
 
 static void use_further_up_counts_too(void **state)
@@ -97,28 +97,28 @@ static void use_further_up_counts_too(void **state)
 	tree_put(&tree, "/cg/cpu.max", "400000 100000\n");
 	stat_2(A "/cpu.stat", 0, 0, 0);
 	stat_2("/cg/cpu.stat", 0, 0, 0);
-	assert_int_equal(now(0), 2);
+	assert_int_equal(read_threads(0), 2);
 	/* Another group below the same parent leaves half of a CPU. */
 	stat_2("/cg/cpu.stat", 175, 0, 0);
-	assert_int_equal(now(50), 1);
+	assert_int_equal(read_threads(50), 1);
 }
 
 static void throttling_takes_one_a_refresh(void **state)
 {
 	tree_put(&tree, A "/cpu.max", "400000 100000\n");
 	stat_2(A "/cpu.stat", 0, 9, 900);
-	assert_int_equal(now(0), 4);
+	assert_int_equal(read_threads(0), 4);
 	stat_2(A "/cpu.stat", 0, 10, 1000);
 	/* Not yet due. */
-	assert_int_equal(now(49), 4);
-	assert_int_equal(now(1), 3);
+	assert_int_equal(read_threads(49), 4);
+	assert_int_equal(read_threads(1), 3);
 	stat_2(A "/cpu.stat", 0, 11, 1100);
-	assert_int_equal(now(50), 2);
+	assert_int_equal(read_threads(50), 2);
 	for (int i = 0; i < 20; i++)
-		now(50);
+		read_threads(50);
 	assert_int_equal(cgroup_now(&cg), 3);
 	for (int i = 0; i < 20; i++)
-		now(50);
+		read_threads(50);
 	assert_int_equal(cgroup_now(&cg), 4);
 }
 
@@ -131,22 +131,22 @@ static void throttling_counts_in_version_1(void **state)
 	tree_put(&tree, A "/cpu.cfs_period_us", "100000\n");
 	tree_put(&tree, A "/cpu.stat",
 		 "nr_periods 1\nnr_throttled 0\nthrottled_time 0\n");
-	assert_int_equal(now(0), 3);
+	assert_int_equal(read_threads(0), 3);
 	tree_put(&tree, A "/cpu.stat",
 		 "nr_periods 2\nnr_throttled 1\nthrottled_time 80000000\n");
-	assert_int_equal(now(50), 2);
+	assert_int_equal(read_threads(50), 2);
 }
 
 static void a_moved_process_obeys_its_new_group(void **state)
 {
 	tree_put(&tree, A "/cpu.max", "400000 100000\n");
 	tree_put(&tree, B "/cpu.max", "200000 100000\n");
-	assert_int_equal(now(0), 4);
+	assert_int_equal(read_threads(0), 4);
 	tree_put(&tree, "/proc/self/cgroup", "0::/b\n");
-	assert_int_equal(now(500), 4);
-	assert_int_equal(now(500), 2);
+	assert_int_equal(read_threads(500), 4);
+	assert_int_equal(read_threads(500), 2);
 	tree_put(&tree, "/proc/self/cgroup", "0::/\n");
-	assert_int_equal(now(1000), CGROUP_NO_LIMIT);
+	assert_int_equal(read_threads(1000), CGROUP_NO_LIMIT);
 }
 
 static void a_new_group_knows_nothing_of_the_old(void **state)
@@ -155,46 +155,46 @@ static void a_new_group_knows_nothing_of_the_old(void **state)
 	tree_put(&tree, B "/cpu.max", "400000 100000\n");
 	stat_2(A "/cpu.stat", 0, 0, 0);
 	stat_2(B "/cpu.stat", 900000, 500, 90000);
-	now(0);
+	read_threads(0);
 	stat_2(A "/cpu.stat", 100, 1, 100);
-	assert_int_equal(now(50), 1);
+	assert_int_equal(read_threads(50), 1);
 	tree_put(&tree, "/proc/self/cgroup", "0::/b\n");
-	assert_int_equal(now(1000), 4);
+	assert_int_equal(read_threads(1000), 4);
 }
 
 static void a_changed_quota_holds_in_a_second(void **state)
 {
 	tree_put(&tree, A "/cpu.max", "400000 100000\n");
-	assert_int_equal(now(0), 4);
+	assert_int_equal(read_threads(0), 4);
 	tree_put(&tree, A "/cpu.max", "150000 100000\n");
-	assert_int_equal(now(1000), 1);
+	assert_int_equal(read_threads(1000), 1);
 	tree_put(&tree, A "/cpu.max", "max 100000\n");
-	assert_int_equal(now(1000), CGROUP_NO_LIMIT);
+	assert_int_equal(read_threads(1000), CGROUP_NO_LIMIT);
 }
 
 static void a_removed_group_has_no_limit(void **state)
 {
 	tree_put(&tree, A "/cpu.max", "200000 100000\n");
 	stat_2(A "/cpu.stat", 0, 0, 0);
-	assert_int_equal(now(0), 2);
+	assert_int_equal(read_threads(0), 2);
 	tree_remove(&tree, A);
-	now(50);
-	assert_int_equal(now(1000), CGROUP_NO_LIMIT);
+	read_threads(50);
+	assert_int_equal(read_threads(1000), CGROUP_NO_LIMIT);
 	tree_remove(&tree, "/proc");
-	assert_int_equal(now(1000), CGROUP_NO_LIMIT);
+	assert_int_equal(read_threads(1000), CGROUP_NO_LIMIT);
 }
 
 static void without_a_limit_a_second_is_quiet(void **state)
 {
-	assert_int_equal(now(0), CGROUP_NO_LIMIT);
+	assert_int_equal(read_threads(0), CGROUP_NO_LIMIT);
 	assert_true(cg.refresh_due_ns == now_ns + CGROUP_FIND_NS);
 	tree_put(&tree, A "/cpu.max", "200000 100000\n");
-	assert_int_equal(now(999), CGROUP_NO_LIMIT);
-	assert_int_equal(now(1), 2);
+	assert_int_equal(read_threads(999), CGROUP_NO_LIMIT);
+	assert_int_equal(read_threads(1), 2);
 	assert_true(cg.refresh_due_ns == now_ns + CGROUP_REFRESH_NS);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_group, remove_group)
 
 KTEST_MAIN(T(others_use_counts), T(others_use_counts_in_version_1),
 	   T(use_further_up_counts_too), T(throttling_takes_one_a_refresh),

@@ -27,7 +27,7 @@ static struct cgroup cg; /* ours, before */
 static char group[CGROUP_PATH + 64];
 static unsigned outside; /* threads that our own groups allow */
 
-static bool put(const char *directory, const char *name, const char *text)
+static bool put_file(const char *directory, const char *name, const char *text)
 {
 	char path[CGROUP_PATH + 128];
 	bool done;
@@ -45,9 +45,9 @@ static bool put(const char *directory, const char *name, const char *text)
 static bool set_quota(void)
 {
 	if (cg.dirs[CGROUP_CPU].version == 2)
-		return put(group, "cpu.max", "50000 100000");
-	return put(group, "cpu.cfs_period_us", "100000") &&
-	       put(group, "cpu.cfs_quota_us", "50000");
+		return put_file(group, "cpu.max", "50000 100000");
+	return put_file(group, "cpu.cfs_period_us", "100000") &&
+	       put_file(group, "cpu.cfs_quota_us", "50000");
 }
 
 static int make_group(void **state)
@@ -81,7 +81,7 @@ static unsigned quota_threads(char *why, size_t size)
 	return 0;
 }
 
-static void burn(uint64_t ns)
+static void burn_ns(uint64_t ns)
 {
 	uint64_t end_ns = ktest_now_ns() + ns;
 
@@ -91,11 +91,11 @@ static void burn(uint64_t ns)
 
 static int spin_chunk(void *start, void *end, void *arg)
 {
-	burn(10000);
+	burn_ns(10000);
 	return 0;
 }
 
-static int run(unsigned *threads)
+static int run_job(unsigned *threads)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
@@ -123,12 +123,12 @@ static int live_in_group(void *arg)
 	unsigned threads;
 	char why[128];
 
-	ktest_check(put(group, "cgroup.procs", "0"));
+	ktest_check(put_file(group, "cgroup.procs", "0"));
 	ktest_check(quota_threads(why, sizeof(why)) == 1);
 	ktest_check(strstr(why, "ktask-test-"));
-	ktest_check(!run(&threads));
+	ktest_check(!run_job(&threads));
 	ktest_check(threads == 1);
-	ktest_check(put(cg.dirs[CGROUP_CPU].path, "cgroup.procs", "0"));
+	ktest_check(put_file(cg.dirs[CGROUP_CPU].path, "cgroup.procs", "0"));
 	ktest_check(threads_become(outside));
 	ktest_check(quota_threads(why, sizeof(why)) == outside);
 	return 0;
@@ -184,7 +184,7 @@ static void move_as_asked(pid_t pid)
 
 		while (__atomic_load_n(&mover->asked, __ATOMIC_ACQUIRE) < phase)
 			usleep(500);
-		if (!put(to, "cgroup.procs", text) ||
+		if (!put_file(to, "cgroup.procs", text) ||
 		    (phase == 2 && rmdir(group)))
 			mover->failed = true;
 		__atomic_store_n(&mover->done, phase, __ATOMIC_RELEASE);
@@ -226,9 +226,9 @@ static void move_when_it_is_time(void)
 }
 
 /* Without sleep: threads that block are replaced, quota or not. */
-static int work(void *start, void *end, void *arg)
+static int count_and_move(void *start, void *end, void *arg)
 {
-	burn(100000);
+	burn_ns(100000);
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		__atomic_add_fetch(&now.done[i], 1, __ATOMIC_RELAXED);
 	if (gettid() == getpid())
@@ -242,7 +242,7 @@ static int move_during_a_job(void *arg)
 {
 	uint64_t end_ns = ktest_now_ns() + PATIENCE_NS;
 	unsigned cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-	DEFINE_KTASK_CTL(ctl, work, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_and_move, NULL, 1);
 
 	ktask_ctl_set_chunk_us(&ctl, 1);
 	start_mover();

@@ -22,13 +22,13 @@ static uint32_t stop;
 static uint32_t wrong;
 
 /* A clock of its own: at each call all is due. */
-static unsigned refresh(void)
+static unsigned refresh_threads(void)
 {
 	return cgroup_threads(
 		__atomic_add_fetch(&clock_ns, STEP_NS, __ATOMIC_RELAXED));
 }
 
-static void plant(struct tree *tree, const char *quota)
+static void plant_group(struct tree *tree, const char *quota)
 {
 	tree_begin(tree);
 	tree_put(tree, "/proc/self/cgroup", "0::/box\n");
@@ -41,7 +41,7 @@ static void plant(struct tree *tree, const char *quota)
 static void *refresh_often(void *arg)
 {
 	while (!kt_load(&stop))
-		if (refresh() != 3)
+		if (refresh_threads() != 3)
 			kt_store(&wrong, 1);
 	return NULL;
 }
@@ -49,8 +49,8 @@ static void *refresh_often(void *arg)
 static int refresh_in_child(void *arg)
 {
 	file_root = childs.root;
-	ktest_check(refresh() == 7);
-	ktest_check(refresh() == 7);
+	ktest_check(refresh_threads() == 7);
+	ktest_check(refresh_threads() == 7);
 	return 0;
 }
 
@@ -58,10 +58,10 @@ static void threads_and_forks(void **state)
 {
 	pthread_t threads[THREADS];
 
-	plant(&ours, "300000 100000\n");
-	plant(&childs, "700000 100000\n");
+	plant_group(&ours, "300000 100000\n");
+	plant_group(&childs, "700000 100000\n");
 	file_root = ours.root;
-	assert_int_equal(refresh(), 3);
+	assert_int_equal(refresh_threads(), 3);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, refresh_often, NULL),

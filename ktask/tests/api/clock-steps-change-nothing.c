@@ -70,7 +70,7 @@ static int64_t jump_left(void)
 	return __atomic_load_n(&jump_ns, __ATOMIC_RELAXED);
 }
 
-static int step(struct work *work, size_t from, size_t to)
+static int jump_in_chunk(struct work *work, size_t from, size_t to)
 {
 	uint64_t naps = HANG_NS / 50000;
 
@@ -91,10 +91,10 @@ static int on_progress(const struct ktask_progress *progress, void *arg)
 	return 0;
 }
 
-static void run(uint64_t deadline_ns, int expected)
+static void run_job(uint64_t deadline_ns, int expected)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct work work = { .also = step };
+	struct work work = { .also = jump_in_chunk };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 
 	work_begin(&work, UNITS);
@@ -112,7 +112,7 @@ static void run(uint64_t deadline_ns, int expected)
 	work_end(&work);
 }
 
-static int begin(void **state)
+static int reset_clocks(void **state)
 {
 	jump_ns = 0;
 	__atomic_store_n(&helper_ahead_ns, 0, __ATOMIC_RELAXED);
@@ -125,7 +125,7 @@ static void nobody_asks_the_wall_clock(void **state)
 	struct ktask_limit limits[16] = { KTASK_LIMIT_INIT };
 	struct timespec ts;
 
-	run(0, 0);
+	run_job(0, 0);
 	ktask_limits(limits, 16);
 	ktask_jobs(NULL, 0, NULL);
 	ktask_trim();
@@ -139,36 +139,36 @@ static void nobody_asks_the_wall_clock(void **state)
 static void hours_pass_in_the_middle_of_a_job(void **state)
 {
 	jump_ns = 10 * HOUR_NS;
-	run(0, 0);
-	run(0, 0);
+	run_job(0, 0);
+	run_job(0, 0);
 }
 
 /* Time in which the machine stood still counts for a deadline, as it does for
  * whoever waits. */
 static void a_deadline_passes_meanwhile(void **state)
 {
-	run(HOUR_NS, 0);
+	run_job(HOUR_NS, 0);
 	jump_ns = 2 * HOUR_NS;
-	run(HOUR_NS, -ETIMEDOUT);
+	run_job(HOUR_NS, -ETIMEDOUT);
 }
 
 static void helpers_are_a_little_behind_or_ahead(void **state)
 {
 	__atomic_store_n(&helper_ahead_ns, -100000, __ATOMIC_RELAXED);
-	run(0, 0);
+	run_job(0, 0);
 	__atomic_store_n(&helper_ahead_ns, 100000, __ATOMIC_RELAXED);
-	run(0, 0);
+	run_job(0, 0);
 }
 
 static void the_clock_goes_back_a_little_for_all(void **state)
 {
 	for (int i = 0; i < 5; i++) {
 		jump_ns = -1000000;
-		run(0, 0);
+		run_job(0, 0);
 	}
 }
 
-#define T(name) cmocka_unit_test_setup(name, begin)
+#define T(name) cmocka_unit_test_setup(name, reset_clocks)
 
 KTEST_MAIN(T(nobody_asks_the_wall_clock), T(hours_pass_in_the_middle_of_a_job),
 	   T(a_deadline_passes_meanwhile),

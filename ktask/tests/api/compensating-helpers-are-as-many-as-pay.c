@@ -45,7 +45,7 @@ static unsigned in_chunks(const struct machine *machine)
 }
 
 /* Chunks a millisecond: up to as many as it rewards each brings one more. */
-static double rate(const struct machine *machine, unsigned threads)
+static double compute_rate(const struct machine *machine, unsigned threads)
 {
 	return KT_MIN(threads, machine->best);
 }
@@ -59,8 +59,8 @@ static void take_sample(struct machine *machine)
 	if (!machine->exactly)
 		n = (unsigned)(sample->now_ns / MS) % (n + 1);
 
-	machine->units += CHUNK * rate(machine, in_chunks(machine));
-	machine->all += rate(machine, in_chunks(machine));
+	machine->units += CHUNK * compute_rate(machine, in_chunks(machine));
+	machine->all += compute_rate(machine, in_chunks(machine));
 	sample->now_ns += MS;
 	sample->units = (uint64_t)machine->units;
 	sample->seen.working = in_chunks(machine);

@@ -14,7 +14,7 @@ static struct tree tree;
 static char path[128];
 static struct config_file file;
 
-static int begin(void **state)
+static int make_file(void **state)
 {
 	tree_begin(&tree);
 	snprintf(path, sizeof(path), "%s/etc/ktask.conf", tree.root);
@@ -22,7 +22,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_file(void **state)
 {
 	tree_end(&tree);
 	return 0;
@@ -147,7 +147,7 @@ static void it_must_not_be_long(void **state)
 	close(fd);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_file, remove_file)
 
 KTEST_MAIN(T(a_safe_file_is_believed), T(no_file_says_nothing),
 	   T(others_must_not_be_able_to_write), T(it_must_belong_to_the_owner),

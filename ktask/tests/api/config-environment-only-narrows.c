@@ -10,7 +10,7 @@
 static const struct config_file nothing = { -1, -1, -1, -1, NULL, -1 };
 static struct config config;
 
-static int clear(void **state)
+static int clear_environment(void **state)
 {
 	unsetenv("KTASK_CAP_PERCENT");
 	unsetenv("KTASK_MAX_THREADS");
@@ -98,7 +98,7 @@ static void garbage_is_not_set(void **state)
 	assert_int_equal(config.max_threads, 0);
 }
 
-static enum config_energy energy(int in_file, const char *in_env)
+static enum config_energy read_energy(int in_file, const char *in_env)
 {
 	struct config_file file = nothing;
 
@@ -110,21 +110,23 @@ static enum config_energy energy(int in_file, const char *in_env)
 
 static void the_stricter_energy_policy_holds(void **state)
 {
-	assert_int_equal(energy(CONFIG_ENERGY_ALWAYS, "auto"),
+	assert_int_equal(read_energy(CONFIG_ENERGY_ALWAYS, "auto"),
 			 CONFIG_ENERGY_AUTO);
-	assert_int_equal(energy(CONFIG_ENERGY_ALWAYS, "never"),
+	assert_int_equal(read_energy(CONFIG_ENERGY_ALWAYS, "never"),
 			 CONFIG_ENERGY_NEVER);
-	assert_int_equal(energy(CONFIG_ENERGY_AUTO, "never"),
+	assert_int_equal(read_energy(CONFIG_ENERGY_AUTO, "never"),
 			 CONFIG_ENERGY_NEVER);
-	assert_int_equal(energy(CONFIG_ENERGY_AUTO, "always"),
+	assert_int_equal(read_energy(CONFIG_ENERGY_AUTO, "always"),
 			 CONFIG_ENERGY_AUTO);
-	assert_int_equal(energy(CONFIG_ENERGY_NEVER, "always"),
+	assert_int_equal(read_energy(CONFIG_ENERGY_NEVER, "always"),
 			 CONFIG_ENERGY_NEVER);
-	assert_int_equal(energy(-1, "always"), CONFIG_ENERGY_AUTO);
-	assert_int_equal(energy(-1, "never"), CONFIG_ENERGY_NEVER);
+	assert_int_equal(read_energy(-1, "always"), CONFIG_ENERGY_AUTO);
+	assert_int_equal(read_energy(-1, "never"), CONFIG_ENERGY_NEVER);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, clear, clear)
+#define T(name)                                                  \
+	cmocka_unit_test_setup_teardown(name, clear_environment, \
+					clear_environment)
 
 KTEST_MAIN(T(defaults_hold_without_either), T(the_file_may_exceed_defaults),
 	   T(less_is_granted), T(more_is_not), T(garbage_is_not_set),

@@ -11,13 +11,13 @@
 static struct tree tree;
 static struct config_file file;
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	tree_begin(&tree);
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	tree_end(&tree);
 	return 0;
@@ -153,7 +153,7 @@ static void random_bytes_are_survived(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(all_keys_are_known), T(the_last_of_several_counts),
 	   T(bounds_are_kept), T(numbers_are_whole), T(half_a_line_is_none),

@@ -15,26 +15,26 @@
 static struct tree tree;
 static char why[120];
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	tree_begin(&tree);
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	tree_end(&tree);
 	return 0;
 }
 
-static bool saving(void)
+static bool is_saving(void)
 {
 	why[0] = '\0';
 	return energy_saving(tree.root, why, sizeof(why));
 }
 
-static void policy(unsigned id, const char *driver, const char *governor,
-		   const char *preference)
+static void put_policy(unsigned id, const char *driver, const char *governor,
+		       const char *preference)
 {
 	char path[128];
 
@@ -48,7 +48,7 @@ static void policy(unsigned id, const char *driver, const char *governor,
 		tree_put(&tree, path, preference);
 }
 
-static void supply(const char *name, const char *file, const char *text)
+static void put_supply(const char *name, const char *file, const char *text)
 {
 	char path[128];
 
@@ -58,30 +58,30 @@ static void supply(const char *name, const char *file, const char *text)
 
 static void a_system_without_sysfs_does_not(void **state)
 {
-	assert_false(saving());
-	policy(0, "", "", "");
-	supply("BAT0", "type", "");
+	assert_false(is_saving());
+	put_policy(0, "", "", "");
+	put_supply("BAT0", "type", "");
 	tree_put(&tree, PROFILE, "");
-	assert_false(saving());
+	assert_false(is_saving());
 }
 
 static void powersave_means_the_lowest_frequency(void **state)
 {
-	policy(0, "acpi-cpufreq\n", "powersave\n", NULL);
-	assert_true(saving());
+	put_policy(0, "acpi-cpufreq\n", "powersave\n", NULL);
+	assert_true(is_saving());
 	assert_non_null(strstr(why, "powersave"));
-	policy(0, "amd-pstate\n", "powersave\n", NULL);
-	assert_true(saving());
-	policy(0, "intel_cpufreq\n", "powersave\n", NULL);
-	assert_true(saving());
+	put_policy(0, "amd-pstate\n", "powersave\n", NULL);
+	assert_true(is_saving());
+	put_policy(0, "intel_cpufreq\n", "powersave\n", NULL);
+	assert_true(is_saving());
 }
 
 static void powersave_is_normal_in_active_mode(void **state)
 {
-	policy(0, "intel_pstate\n", "powersave\n", "balance_performance\n");
-	assert_false(saving());
-	policy(0, "amd-pstate-epp\n", "powersave\n", "balance_power\n");
-	assert_false(saving());
+	put_policy(0, "intel_pstate\n", "powersave\n", "balance_performance\n");
+	assert_false(is_saving());
+	put_policy(0, "amd-pstate-epp\n", "powersave\n", "balance_power\n");
+	assert_false(is_saving());
 }
 
 static void other_governors_do_not(void **state)
@@ -92,101 +92,101 @@ static void other_governors_do_not(void **state)
 	};
 
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(governors); i++) {
-		policy(0, "acpi-cpufreq\n", governors[i], NULL);
-		assert_false(saving());
+		put_policy(0, "acpi-cpufreq\n", governors[i], NULL);
+		assert_false(is_saving());
 	}
 }
 
 static void preference_for_power_does(void **state)
 {
-	policy(0, "intel_pstate\n", "powersave\n", "power\n");
-	assert_true(saving());
+	put_policy(0, "intel_pstate\n", "powersave\n", "power\n");
+	assert_true(is_saving());
 	assert_non_null(strstr(why, "preference"));
-	policy(0, "amd-pstate-epp\n", "powersave\n", "power\n");
-	assert_true(saving());
+	put_policy(0, "amd-pstate-epp\n", "powersave\n", "power\n");
+	assert_true(is_saving());
 }
 
 static void all_of_them_must_agree(void **state)
 {
-	policy(0, "acpi-cpufreq\n", "powersave\n", NULL);
-	policy(1, "acpi-cpufreq\n", "powersave\n", NULL);
-	assert_true(saving());
-	policy(1, "acpi-cpufreq\n", "performance\n", NULL);
-	assert_false(saving());
+	put_policy(0, "acpi-cpufreq\n", "powersave\n", NULL);
+	put_policy(1, "acpi-cpufreq\n", "powersave\n", NULL);
+	assert_true(is_saving());
+	put_policy(1, "acpi-cpufreq\n", "performance\n", NULL);
+	assert_false(is_saving());
 }
 
 static void many_policies_are_enough(void **state)
 {
 	for (unsigned id = 0; id < 130; id++)
-		policy(id, "acpi-cpufreq\n", "powersave\n", NULL);
+		put_policy(id, "acpi-cpufreq\n", "powersave\n", NULL);
 	tree_put(&tree, CPUFREQ "x/scaling_governor", "performance\n");
-	assert_true(saving());
+	assert_true(is_saving());
 }
 
 static void platform_profile_does(void **state)
 {
 	tree_put(&tree, PROFILE, "low-power\n");
-	assert_true(saving());
+	assert_true(is_saving());
 	assert_non_null(strstr(why, "profile"));
 	tree_put(&tree, PROFILE, "balanced\n");
-	assert_false(saving());
+	assert_false(is_saving());
 	tree_put(&tree, PROFILE, "performance\n");
-	assert_false(saving());
+	assert_false(is_saving());
 }
 
 static void running_on_battery_does(void **state)
 {
-	supply("BAT0", "type", "Battery\n");
-	supply("BAT0", "status", "Discharging\n");
-	assert_true(saving());
+	put_supply("BAT0", "type", "Battery\n");
+	put_supply("BAT0", "status", "Discharging\n");
+	assert_true(is_saving());
 	assert_non_null(strstr(why, "battery"));
-	supply("AC", "type", "Mains\n");
-	supply("AC", "online", "0\n");
-	assert_true(saving());
+	put_supply("AC", "type", "Mains\n");
+	put_supply("AC", "online", "0\n");
+	assert_true(is_saving());
 	/* It may discharge all the same, at full load. */
-	supply("AC", "online", "1\n");
-	assert_false(saving());
-	supply("AC", "online", "0\n");
-	supply("ucsi0", "type", "USB\n");
-	supply("ucsi0", "online", "1\n");
-	assert_false(saving());
-	supply("ucsi0", "online", "0\n");
-	supply("BAT0", "status", "Charging\n");
-	assert_false(saving());
+	put_supply("AC", "online", "1\n");
+	assert_false(is_saving());
+	put_supply("AC", "online", "0\n");
+	put_supply("ucsi0", "type", "USB\n");
+	put_supply("ucsi0", "online", "1\n");
+	assert_false(is_saving());
+	put_supply("ucsi0", "online", "0\n");
+	put_supply("BAT0", "status", "Charging\n");
+	assert_false(is_saving());
 }
 
 static void preference_between_counts_on_battery_only(void **state)
 {
-	policy(0, "intel_pstate\n", "powersave\n", "balance_power\n");
-	supply("AC", "type", "Mains\n");
-	supply("AC", "online", "1\n");
-	supply("BAT0", "type", "Battery\n");
-	supply("BAT0", "status", "Discharging\n");
-	assert_false(saving());
-	supply("AC", "online", "0\n");
-	assert_true(saving());
+	put_policy(0, "intel_pstate\n", "powersave\n", "balance_power\n");
+	put_supply("AC", "type", "Mains\n");
+	put_supply("AC", "online", "1\n");
+	put_supply("BAT0", "type", "Battery\n");
+	put_supply("BAT0", "status", "Discharging\n");
+	assert_false(is_saving());
+	put_supply("AC", "online", "0\n");
+	assert_true(is_saving());
 }
 
 static void battery_of_a_mouse_does_not(void **state)
 {
-	supply("hidpp_battery_0", "type", "Battery\n");
-	supply("hidpp_battery_0", "scope", "Device\n");
-	supply("hidpp_battery_0", "status", "Discharging\n");
-	assert_false(saving());
+	put_supply("hidpp_battery_0", "type", "Battery\n");
+	put_supply("hidpp_battery_0", "scope", "Device\n");
+	put_supply("hidpp_battery_0", "status", "Discharging\n");
+	assert_false(is_saving());
 }
 
 static void nothing_stays_open(void **state)
 {
 	int fds = tree_fds();
 
-	policy(0, "acpi-cpufreq\n", "powersave\n", NULL);
-	supply("AC", "type", "Mains\n");
-	supply("AC", "online", "1\n");
-	saving();
+	put_policy(0, "acpi-cpufreq\n", "powersave\n", NULL);
+	put_supply("AC", "type", "Mains\n");
+	put_supply("AC", "online", "1\n");
+	is_saving();
 	assert_int_equal(tree_fds(), fds);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(a_system_without_sysfs_does_not),
 	   T(powersave_means_the_lowest_frequency),

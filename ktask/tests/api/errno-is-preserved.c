@@ -7,7 +7,7 @@
 
 #define MARK 4242
 
-static int spoil(struct work *work, size_t from, size_t to)
+static int spoil_errno(struct work *work, size_t from, size_t to)
 {
 	errno = EDOM;
 	return work->arg ? -EIO : 0;
@@ -34,7 +34,7 @@ static int spoil_progress(const struct ktask_progress *progress, void *arg)
 					   __LINE__);                      \
 	} while (0)
 
-static void runs(struct work *work)
+static void check_runs(struct work *work)
 {
 	struct ktask_node nodes[12];
 	struct ktask_ctl ctl = work_ctl(work, 1);
@@ -56,7 +56,7 @@ static void runs(struct work *work)
 	KEEPS(ktask_run(WORK_BASE, 120, &ctl));
 }
 
-static void starts(struct work *work)
+static void check_starts(struct work *work)
 {
 	struct ktask_ctl ctl = work_ctl(work, 1);
 	struct ktask_progress progress = KTASK_PROGRESS_INIT;
@@ -72,7 +72,7 @@ static void starts(struct work *work)
 	KEEPS(ktask_cancel(NULL));
 }
 
-static void queries(void)
+static void check_queries(void)
 {
 	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	struct ktask_job_info jobs[8] = { KTASK_JOB_INFO_INIT };
@@ -94,19 +94,19 @@ enum first { RUN, START, QUERY, TRIM };
 /* The first call of all reads files and makes threads. */
 static int all_calls(void *first)
 {
-	struct work work = { .also = spoil };
+	struct work work = { .also = spoil_errno };
 
 	work_begin(&work, 1000);
 	if ((uintptr_t)first == START)
-		starts(&work);
+		check_starts(&work);
 	if ((uintptr_t)first == QUERY)
-		queries();
+		check_queries();
 	if ((uintptr_t)first == TRIM)
 		KEEPS(ktask_trim());
 	for (int i = 0; i < 3; i++) {
-		runs(&work);
-		starts(&work);
-		queries();
+		check_runs(&work);
+		check_starts(&work);
+		check_queries();
 		work.arg = &work; /* now every chunk fails */
 	}
 	work_end(&work);

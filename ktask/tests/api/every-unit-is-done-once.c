@@ -92,7 +92,7 @@ static struct ktask_ctl random_ctl(struct work *work, struct shape *shape,
 	return ctl;
 }
 
-static void *step(void *position, size_t size)
+static void *advance_position(void *position, size_t size)
 {
 	return (char *)position + size;
 }
@@ -141,7 +141,7 @@ static const char *one_job(uint64_t *seed, size_t nr_ranges)
 	work_begin(&work, make_ranges(&shape, nr_ranges, seed));
 	ctl = random_ctl(&work, &shape, seed);
 	if (shape.iterated)
-		ktask_ctl_set_iter_func(&ctl, step);
+		ktask_ctl_set_iter_func(&ctl, advance_position);
 	error = run_any(&shape, &ctl, ktest_random(seed));
 	fill_gaps(&work, &shape);
 	if (error)
@@ -173,7 +173,7 @@ static void one_caller_many_ranges(void **state)
 	}
 }
 
-static void *caller(void *arg)
+static void *run_caller(void *arg)
 {
 	uint64_t seed = ktest_seed() + 2 + (uint64_t)(uintptr_t)arg;
 	const char *wrong = NULL;
@@ -190,9 +190,9 @@ static void several_callers_at_once(void **state)
 
 	ktest_seed();
 	for (uintptr_t i = 0; i < NR_CALLERS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, caller, (void *)i),
-			0);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_caller,
+						(void *)i),
+				 0);
 	for (int i = 0; i < NR_CALLERS; i++) {
 		assert_int_equal(pthread_join(threads[i], &wrong), 0);
 		assert_ptr_equal(wrong, NULL);

@@ -16,14 +16,14 @@
 
 static uint64_t random_state;
 
-static int leave(void *arg)
+static int exit_with_status(void *arg)
 {
 	exit(STATUS);
 }
 
 static int exit_in_chunk_of_caller(void *arg)
 {
-	struct once once = { .func = leave };
+	struct once once = { .func = exit_with_status };
 
 	once_run(&once);
 	return 1;
@@ -31,7 +31,7 @@ static int exit_in_chunk_of_caller(void *arg)
 
 static int exit_in_chunk_of_helper(void *arg)
 {
-	struct once once = { .func = leave, .in_helper = true };
+	struct once once = { .func = exit_with_status, .in_helper = true };
 
 	return once_run(&once) || once_begun(&once) ? 1 : NO_HELPER;
 }
@@ -109,7 +109,7 @@ static void from_another_thread(void **state)
 	exits_often(exit_in_another_and_work_on);
 }
 
-static int begin(void **state)
+static int seed_random(void **state)
 {
 	random_state = ktest_seed();
 	return 0;
@@ -123,5 +123,5 @@ int main(void)
 		KTEST(from_another_thread),
 	};
 
-	return cmocka_run_group_tests(tests, begin, NULL);
+	return cmocka_run_group_tests(tests, seed_random, NULL);
 }

@@ -17,7 +17,7 @@
 static struct tree tree;
 
 /* A machine that idles: where helpers starve jobs are given fewer. */
-static int begin(void **state)
+static int make_machine(void **state)
 {
 	tree_begin(&tree);
 	tree_put(&tree, "/sys/devices/system/cpu/online", "0-23\n");
@@ -26,7 +26,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_machine(void **state)
 {
 	tree_end(&tree);
 	return 0;
@@ -46,7 +46,7 @@ static int note_threads(const struct ktask_progress *progress, void *arg)
 	return 0;
 }
 
-static int burn(void *start, void *end, void *arg)
+static int burn_units(void *start, void *end, void *arg)
 {
 	burn_us((unsigned)((char *)end - (char *)start) * 20);
 	return 0;
@@ -63,7 +63,7 @@ static void run_threads(struct ktask_ctl *ctl, unsigned least_most[2])
 static void all_from_the_start_to_the_end(void **state)
 {
 	unsigned threads = 7, seen[2];
-	DEFINE_KTASK_CTL(ctl, burn, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, burn_units, NULL, 1);
 
 	if (job_threads() < threads)
 		ktest_skip("a job gets %u threads here", job_threads());
@@ -76,7 +76,7 @@ static void all_from_the_start_to_the_end(void **state)
 static void a_maximum_is_begun_with(void **state)
 {
 	unsigned threads = 7, seen[2];
-	DEFINE_KTASK_CTL(ctl, burn, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, burn_units, NULL, 1);
 
 	if (job_threads() < threads)
 		ktest_skip("a job gets %u threads here", job_threads());
@@ -88,7 +88,7 @@ static void a_maximum_is_begun_with(void **state)
 static void policy_is_above_it(void **state)
 {
 	unsigned seen[2];
-	DEFINE_KTASK_CTL(ctl, burn, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, burn_units, NULL, 1);
 
 	need_helper();
 	ktask_ctl_set_fixed_threads(&ctl, 1000);
@@ -104,5 +104,5 @@ int main(void)
 		KTEST(policy_is_above_it),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, make_machine, remove_machine);
 }

@@ -121,7 +121,7 @@ static void let_helpers_begin(void)
 	threads_let_begin();
 }
 
-static int run(struct once *once)
+static int run_forking(struct once *once)
 {
 	let_helpers_begin();
 	parent = getpid();
@@ -151,7 +151,7 @@ static void in_a_chunk_of_the_caller(void **state)
 {
 	for (int i = 0; forks_again(i); i++) {
 		struct once once = { .func = fork_here };
-		int error = run(&once);
+		int error = run_forking(&once);
 
 		if (in_child())
 			_exit(judge_child(error));
@@ -172,7 +172,7 @@ static void run_in_helper(int (*func)(void *arg))
 			     .in_helper = true,
 			     .caller_stays = KTEST_ASAN };
 
-	assert_int_equal(run(&once), 0);
+	assert_int_equal(run_forking(&once), 0);
 	once_need_helper(&once);
 	assert_true(tally_is(&once.tally, 1));
 }
@@ -301,7 +301,7 @@ static int run_inner(void *arg)
 static void in_a_chunk_of_a_nested_job(void **state)
 {
 	struct once outer = { .func = run_inner };
-	int error = run(&outer);
+	int error = run_forking(&outer);
 
 	if (in_child())
 		_exit(judge_child(error));

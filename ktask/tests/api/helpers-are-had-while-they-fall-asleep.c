@@ -169,7 +169,7 @@ static void cancel_item(struct pool_item *item, bool late)
 	assert_int_equal(pool_item_state(item), POOL_ITEM_DONE);
 }
 
-static void play(enum helper_stop helper, enum caller_stop call)
+static void play_stops(enum helper_stop helper, enum caller_stop call)
 {
 	bool cancelled = call == CANCELLED || call == CANCELLED_LATE;
 	struct pool_item item;
@@ -209,7 +209,8 @@ static void in_any_order(void **state)
 			printf("# helper %s, caller %s\n", helper_names[helper],
 			       caller_names[call]);
 			fflush(stdout);
-			play((enum helper_stop)helper, (enum caller_stop)call);
+			play_stops((enum helper_stop)helper,
+				   (enum caller_stop)call);
 		}
 	}
 	/* So that the helper, whose clock stands still, spins no longer. */

@@ -45,7 +45,7 @@ static bool as_wanted(const struct seen *seen)
 
 /* Two chunks.  The caller's waits until the helper is in the other one, which
  * ends when the helper has been lent what the caller runs at. */
-static int chunk(void *start, void *end, void *arg)
+static int await_lending(void *start, void *end, void *arg)
 {
 	struct seen *seen = arg;
 	uint64_t until = ktest_now_ns();
@@ -75,7 +75,7 @@ static int chunk(void *start, void *end, void *arg)
 static int try_two_chunks(struct seen *seen)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	DEFINE_KTASK_CTL(ctl, chunk, seen, 1);
+	DEFINE_KTASK_CTL(ctl, await_lending, seen, 1);
 
 	ktask_ctl_set_max_threads(&ctl, 2);
 	ktask_ctl_set_result(&ctl, &result);
@@ -147,7 +147,7 @@ static int lend_real_time(void *arg)
 	return lend_as(SCHED_FIFO, 0);
 }
 
-static void check(int (*child)(void *arg))
+static void check_child(int (*child)(void *arg))
 {
 	int status;
 
@@ -161,17 +161,17 @@ static void check(int (*child)(void *arg))
 
 static void the_normal_priority_is_lent(void **state)
 {
-	check(lend_normal);
+	check_child(lend_normal);
 }
 
 static void a_nice_value_is_lent(void **state)
 {
-	check(lend_nice);
+	check_child(lend_nice);
 }
 
 static void a_real_time_priority_is_lent(void **state)
 {
-	check(lend_real_time);
+	check_child(lend_real_time);
 }
 
 struct blocking {
@@ -233,7 +233,7 @@ static int lend_to_one_that_blocks(void *arg)
 
 static void a_loan_outlives_what_a_helper_says_of_itself(void **state)
 {
-	check(lend_to_one_that_blocks);
+	check_child(lend_to_one_that_blocks);
 }
 
 KTEST_MAIN(KTEST(the_normal_priority_is_lent), KTEST(a_nice_value_is_lent),

@@ -39,7 +39,7 @@ static int own_cpus(void)
 
 /* Two chunks: the caller's waits for the helper to be in the other one, which
  * ends when the helper has got another CPU. */
-static int chunk(void *start, void *end, void *arg)
+static int await_move(void *start, void *end, void *arg)
 {
 	struct seen *seen = arg;
 	uint64_t until = ktest_now_ns();
@@ -64,7 +64,7 @@ static int chunk(void *start, void *end, void *arg)
 
 static bool try_job(struct seen *seen)
 {
-	DEFINE_KTASK_CTL(ctl, chunk, seen, 1);
+	DEFINE_KTASK_CTL(ctl, await_move, seen, 1);
 
 	*seen = (struct seen){ .caller = (pid_t)syscall(SYS_gettid),
 			       .all = own_cpus() };
@@ -107,7 +107,7 @@ static int without_the_right(void *arg)
 	return three_jobs(arg);
 }
 
-static void check(int (*child)(void *arg), void *arg)
+static void check_child(int (*child)(void *arg), void *arg)
 {
 	int status;
 
@@ -121,7 +121,7 @@ static void check(int (*child)(void *arg), void *arg)
 
 static void with_the_right_to_lend(void **state)
 {
-	check(three_jobs, NULL);
+	check_child(three_jobs, NULL);
 }
 
 static void without_it(void **state)
@@ -131,7 +131,7 @@ static void without_it(void **state)
 	tree_begin(&tree);
 	tree_put(&tree, "/proc/loadavg", "0.00 0.00 0.00 1/100 1234\n");
 	tree_put_cpus(&tree);
-	check(without_the_right, tree.root);
+	check_child(without_the_right, tree.root);
 	tree_end(&tree);
 }
 

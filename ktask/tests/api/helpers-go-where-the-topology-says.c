@@ -120,7 +120,7 @@ static bool is_in_a_range(const struct kt_cpus *cpus)
 	return false;
 }
 
-static int chunk(void *start, void *end, void *arg)
+static int check_binding(void *start, void *end, void *arg)
 {
 	struct kt_cpus cpus = machine_cpus_of(gettid());
 	char is[256] = "";
@@ -143,11 +143,11 @@ static int chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int run(void)
+static int run_job(void)
 {
 	struct ktask_node ranges[RANGES];
 	struct kt_cpus cpus;
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, check_binding, NULL, 1);
 
 	memset(now.done, 0, sizeof(now.done));
 	for (unsigned i = 0; i < now.job->nr_ranges; i++)
@@ -180,7 +180,7 @@ static int run_jobs(void *arg)
 	now.job = arg;
 	machine_begin(now.job->machine, now.job->allowed, now.job->caller_cpu);
 	while (now.seen != all_bindings(now.job) && ktest_now_ns() < end_ns) {
-		ktest_check(!run());
+		ktest_check(!run_job());
 		for (unsigned j = 0; j < now.job->nr_ranges * UNITS; j++)
 			ktest_check(now.done[j] == 1);
 		ktest_check(!now.strange);

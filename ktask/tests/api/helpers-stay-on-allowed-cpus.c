@@ -56,7 +56,7 @@ static cpu_set_t own_mask(void)
 	return mask;
 }
 
-static cpu_set_t only(unsigned cpu)
+static cpu_set_t make_mask(unsigned cpu)
 {
 	cpu_set_t mask;
 
@@ -94,7 +94,7 @@ static void the_control_block_is_obeyed(void **state)
 	for (int i = 0;
 	     i < NR_JOBS_LEAST || (i < NR_JOBS && ktest_now_ns() < end_ns);
 	     i++) {
-		cpu_set_t one = only(nth_cpu(&all, (unsigned)i % 2));
+		cpu_set_t one = make_mask(nth_cpu(&all, (unsigned)i % 2));
 
 		job_on(&one, sizeof(one), true);
 		if (i % 3 == 0)
@@ -112,9 +112,9 @@ static void masks_of_any_size(void **state)
 
 	need_sure_helper();
 	all = own_mask();
-	many[0] = only(nth_cpu(&all, 1));
+	many[0] = make_mask(nth_cpu(&all, 1));
 	job_on(many, sizeof(many), true);
-	many[0] = only(nth_cpu(&all, 0));
+	many[0] = make_mask(nth_cpu(&all, 0));
 	job_on(many, nth_cpu(&all, 0) / 8 + 1, true);
 }
 
@@ -134,7 +134,7 @@ static void foreign_cpus_give_no_helper(void **state)
 
 	while (CPU_ISSET(cpu, &all))
 		cpu--;
-	foreign = only(cpu);
+	foreign = make_mask(cpu);
 	work_begin(&work, 500);
 	ktask_ctl_set_cpus(&ctl, &foreign, sizeof(foreign));
 	assert_int_equal(ktask_run(WORK_BASE, 500, &ctl), 0);
@@ -145,7 +145,7 @@ static void foreign_cpus_give_no_helper(void **state)
 
 static void run_bound(unsigned cpu)
 {
-	cpu_set_t one = only(cpu);
+	cpu_set_t one = make_mask(cpu);
 	struct work work = { .also = count_helpers };
 
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
@@ -185,7 +185,7 @@ int prctl(int option, ...)
 	return 0;
 }
 
-static bool held(void)
+static bool is_held(void)
 {
 	return __atomic_load_n(&nr_held, __ATOMIC_RELAXED) > 0;
 }
@@ -211,13 +211,13 @@ static void a_new_helper_is_placed_too(void **state)
 	all = own_mask();
 	ktask_trim();
 	set_flag(&hold_helpers);
-	one = only(nth_cpu(&all, 1));
+	one = make_mask(nth_cpu(&all, 1));
 	job_on(&one, sizeof(one), false);
 	/* The thread takes its time to begin, and is held where it does. */
-	for (int i = 0; i < 100000 && !held(); i++)
+	for (int i = 0; i < 100000 && !is_held(); i++)
 		nap_us(50);
-	assert_true(held());
-	cpu_check.allowed = only(nth_cpu(&all, 0));
+	assert_true(is_held());
+	cpu_check.allowed = make_mask(nth_cpu(&all, 0));
 	cpu_check.nr_outside = 0;
 	work_begin(&work, 2000);
 	ktask_ctl_set_cpus(&ctl, &cpu_check.allowed, sizeof(cpu_check.allowed));

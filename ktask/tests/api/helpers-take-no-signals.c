@@ -18,7 +18,7 @@ static const int faults[] = {
 
 static uint32_t nr_handled, nr_on_helper, stop;
 
-static void handle(int signal)
+static void count_signal(int signal)
 {
 	char name[16] = "";
 
@@ -31,7 +31,7 @@ static void handle(int signal)
 /* Ends system calls early: no SA_RESTART. */
 static void handle_all(void)
 {
-	struct sigaction action = { .sa_handler = handle };
+	struct sigaction action = { .sa_handler = count_signal };
 
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);

@@ -13,7 +13,7 @@
 
 static unsigned nr_helped;
 
-static int chunk(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	usleep(100);
 	if (gettid() != laid_machine.caller)
@@ -21,10 +21,10 @@ static int chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static void run(void)
+static void run_job(void)
 {
 	struct ktask_node range = { NULL, UNITS, 0 };
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	ktask_ctl_set_max_threads(&ctl, 2);
 	ktask_ctl_set_chunk_us(&ctl, 1);
@@ -47,30 +47,30 @@ static int is_bound(const char *list)
 static void wait_for_helpers(void)
 {
 	for (int i = 0; i < 20000 && !nr_helped; i++)
-		run();
+		run_job();
 	ktest_check(nr_helped);
 	/* They look for the next job for 50 us. */
 	usleep(50000);
 }
 
 /* One that did not sleep yet takes the item, and sleeps before the next. */
-static int starve(void *arg)
+static int starve_helper(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
 	wait_for_helpers();
 	__atomic_store_n(&laid_machine.hold, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 50 && !is_bound("1-3,8-11"); i++)
-		run();
+		run_job();
 	ktest_check(is_bound("1-3,8-11"));
 	__atomic_store_n(&laid_machine.hold, 0, __ATOMIC_RELEASE);
-	run();
+	run_job();
 	machine_end();
 	return 0;
 }
 
 static void who_gets_no_cpu_is_moved(void **state)
 {
-	assert_int_equal(ktest_in_child_for(starve, NULL, 100), 0);
+	assert_int_equal(ktest_in_child_for(starve_helper, NULL, 100), 0);
 }
 
 /* Without siblings there is nothing else to give. */
@@ -79,7 +79,7 @@ static int starve_without_siblings(void *arg)
 	machine_begin("four-nodes", "0-15", 0);
 	wait_for_helpers();
 	__atomic_store_n(&laid_machine.hold, 1, __ATOMIC_RELEASE);
-	run();
+	run_job();
 	ktest_check(!is_bound("1-15"));
 	__atomic_store_n(&laid_machine.hold, 0, __ATOMIC_RELEASE);
 	machine_end();

@@ -80,7 +80,7 @@ static bool wait_for_helpers(unsigned nr)
 }
 
 /* At least once. */
-static bool repeats(int done, int times, uint64_t since_ns)
+static bool may_repeat(int done, int times, uint64_t since_ns)
 {
 	return !done || (done < times && ktest_now_ns() - since_ns < REPEAT_NS);
 }
@@ -90,13 +90,13 @@ static int status_of(int (*func)(void *arg), void *arg)
 	return ktest_in_child_for(func, arg, CHILD_SECONDS);
 }
 
-static int shrinks(void *idle_ms)
+static int let_pool_shrink(void *idle_ms)
 {
 	unsigned before = threads_before();
 	uint64_t since_ns = ktest_now_ns();
 
 	setenv("KTASK_IDLE_MS", idle_ms, 1);
-	for (int i = 0; repeats(i, 5, since_ns); i++) {
+	for (int i = 0; may_repeat(i, 5, since_ns); i++) {
 		ktest_check(!work_met());
 		ktest_check(wait_for_threads(before));
 		ktest_check(!helpers_now(NULL, 0));
@@ -107,8 +107,8 @@ static int shrinks(void *idle_ms)
 static void idle_helpers_end(void **state)
 {
 	need_sure_helper();
-	assert_int_equal(status_of(shrinks, "1"), 0);
-	assert_int_equal(status_of(shrinks, "30"), 0);
+	assert_int_equal(status_of(let_pool_shrink, "1"), 0);
+	assert_int_equal(status_of(let_pool_shrink, "30"), 0);
 }
 
 struct holder {
@@ -120,7 +120,7 @@ struct holder {
 };
 
 /* The caller's chunk, until told; a helper does the rest and idles. */
-static int hold(struct work *work, size_t from, size_t to)
+static int hold_caller(struct work *work, size_t from, size_t to)
 {
 	struct holder *holder = work->arg;
 
@@ -136,7 +136,7 @@ static int hold(struct work *work, size_t from, size_t to)
 static void *hold_a_job(void *arg)
 {
 	struct holder *holder = arg;
-	struct work work = { .also = hold, .arg = holder };
+	struct work work = { .also = hold_caller, .arg = holder };
 	struct ktask_ctl ctl = work_ctl(&work, 50);
 
 	work_begin(&work, 100);
@@ -200,7 +200,7 @@ static int end_at_once(void *arg)
 	uint64_t since_ns = ktest_now_ns();
 
 	setenv("KTASK_IDLE_MS", "0", 1);
-	for (int i = 0; repeats(i, 300, since_ns); i++) {
+	for (int i = 0; may_repeat(i, 300, since_ns); i++) {
 		struct work work = { 0 };
 
 		work_begin(&work, 50);
@@ -217,7 +217,7 @@ static void jobs_work_while_helpers_end(void **state)
 	assert_int_equal(status_of(end_at_once, NULL), 0);
 }
 
-static int trims(void *arg)
+static int trim_pool(void *arg)
 {
 	unsigned before = threads_before();
 	uint64_t since_ns = ktest_now_ns();
@@ -225,7 +225,7 @@ static int trims(void *arg)
 	/* However slow the machine is, none ends by itself. */
 	setenv("KTASK_IDLE_MS", "3600000", 1);
 	ktest_check(!ktask_trim());
-	for (int i = 0; repeats(i, 20, since_ns); i++) {
+	for (int i = 0; may_repeat(i, 20, since_ns); i++) {
 		unsigned nr;
 
 		ktest_check(!work_met());
@@ -243,7 +243,7 @@ static int trims(void *arg)
 static void trimming_leaves_no_helper(void **state)
 {
 	need_sure_helper();
-	assert_int_equal(status_of(trims, NULL), 0);
+	assert_int_equal(status_of(trim_pool, NULL), 0);
 }
 
 static void *trim_all_the_time(void *stop)
@@ -270,7 +270,7 @@ static int trim_beside_jobs(void *arg)
 	for (int i = 0; i < 2; i++)
 		ktest_check(!pthread_create(&threads[i], NULL,
 					    trim_all_the_time, &stop));
-	for (int i = 0; repeats(i, 200, since_ns); i++) {
+	for (int i = 0; may_repeat(i, 200, since_ns); i++) {
 		struct work work = { .also = use_a_little };
 
 		work_begin(&work, 200);
@@ -302,7 +302,7 @@ static int trim_in_chunks(void *arg)
 {
 	uint64_t since_ns = ktest_now_ns();
 
-	for (int i = 0; repeats(i, 20, since_ns); i++) {
+	for (int i = 0; may_repeat(i, 20, since_ns); i++) {
 		struct work work = { .also = trim_in_chunk };
 
 		work_begin(&work, 64);
@@ -345,12 +345,12 @@ static bool kept_in_time(void)
 	return true;
 }
 
-static int keep(void *arg)
+static int keep_helper(void *arg)
 {
 	uint64_t since_ns = ktest_now_ns();
 	bool kept = false;
 
-	for (int i = 0; !kept && repeats(i, TRIES, since_ns); i++)
+	for (int i = 0; !kept && may_repeat(i, TRIES, since_ns); i++)
 		kept = kept_in_time();
 	return kept ? 0 : NEVER_HELD;
 }
@@ -361,7 +361,7 @@ static void by_default_they_stay_for_a_while(void **state)
 	int status;
 
 	need_sure_helper();
-	status = status_of(keep, NULL);
+	status = status_of(keep_helper, NULL);
 	if (status == NEVER_HELD << 8)
 		ktest_skip("helpers began later than they may end");
 	assert_int_equal(status, 0);

@@ -34,7 +34,7 @@ static size_t resident_bytes(bool stacks)
 }
 
 /* A small main program, in which the library is all that grows. */
-static int measure(void *arg)
+static int measure_pool(void *arg)
 {
 	size_t before, after;
 
@@ -62,7 +62,7 @@ static void less_than_1_mib(void **state)
 	need_sure_helper();
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers take memory of their own");
-	assert_int_equal(ktest_in_child(measure, NULL), 0);
+	assert_int_equal(ktest_in_child(measure_pool, NULL), 0);
 }
 
 KTEST_MAIN(KTEST(less_than_1_mib))

@@ -19,7 +19,7 @@ static void count_undo(void *start, void *end, void *arg)
 	count_chunk(start, end, arg);
 }
 
-static struct ktask_ctl valid(void)
+static struct ktask_ctl make_ctl(void)
 {
 	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
@@ -27,8 +27,8 @@ static struct ktask_ctl valid(void)
 	return ctl;
 }
 
-static void refused(const struct ktask_node *nodes, size_t nr_nodes,
-		    const struct ktask_ctl *ctl)
+static void check_refused(const struct ktask_node *nodes, size_t nr_nodes,
+			  const struct ktask_ctl *ctl)
 {
 	struct ktask_job *job = (struct ktask_job *)positions;
 
@@ -45,7 +45,7 @@ static void refused_everywhere(void *start, size_t size,
 	struct ktask_job *job = (struct ktask_job *)positions;
 	struct ktask_node node = { start, size, NUMA_NO_NODE };
 
-	refused(&node, 1, ctl);
+	check_refused(&node, 1, ctl);
 	assert_int_equal(ktask_run(start, size, ctl), -EINVAL);
 	assert_int_equal(ktask_start(&job, start, size, ctl), -EINVAL);
 	assert_null(job);
@@ -54,7 +54,7 @@ static void refused_everywhere(void *start, size_t size,
 
 #define REFUSED_WITH(change)                            \
 	do {                                            \
-		struct ktask_ctl ctl = valid();         \
+		struct ktask_ctl ctl = make_ctl();      \
                                                         \
 		ctl.change;                             \
 		refused_everywhere(positions, 8, &ctl); \
@@ -84,7 +84,7 @@ static void ranges_end_in_the_address_space(void **state)
 	size_t chunks[] = { 1, 4096, SIZE_MAX };
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(chunks); i++) {
-		struct ktask_ctl ctl = valid();
+		struct ktask_ctl ctl = make_ctl();
 
 		ctl.min_chunk_size = chunks[i];
 		refused_everywhere(last, 1, &ctl);
@@ -103,27 +103,27 @@ static void no_range_runs_when_one_is_wrong(void **state)
 {
 	for (size_t nr = 1; nr <= 9; nr++) {
 		struct ktask_node nodes[9];
-		struct ktask_ctl ctl = valid();
+		struct ktask_ctl ctl = make_ctl();
 
 		for (size_t i = 0; i < nr; i++)
 			nodes[i] = (struct ktask_node){ positions, 8, 0 };
 		nodes[nr - 1].nid = -2;
-		refused(nodes, nr, &ctl);
+		check_refused(nodes, nr, &ctl);
 		nodes[nr - 1].nid = INT32_MIN;
-		refused(nodes, nr, &ctl);
+		check_refused(nodes, nr, &ctl);
 		nodes[nr - 1].nid = 0;
 		nodes[nr - 1].task_size = SIZE_MAX;
-		refused(nodes, nr, &ctl);
+		check_refused(nodes, nr, &ctl);
 	}
 }
 
 static void arrays_and_jobs_must_be_there(void **state)
 {
 	struct ktask_node node = { positions, 8, 0 };
-	struct ktask_ctl ctl = valid();
+	struct ktask_ctl ctl = make_ctl();
 
-	refused(NULL, 1, &ctl);
-	refused(NULL, SIZE_MAX, &ctl);
+	check_refused(NULL, 1, &ctl);
+	check_refused(NULL, SIZE_MAX, &ctl);
 	nr_calls = 0;
 	assert_int_equal(ktask_start(NULL, positions, 8, &ctl), -EINVAL);
 	assert_int_equal(ktask_start_numa(NULL, &node, 1, &ctl), -EINVAL);
@@ -158,7 +158,7 @@ static void no_work_succeeds_without_a_call(void **state)
 {
 	struct ktask_node empty[6] = { { positions, 0, 0 }, { NULL, 0, -1 } };
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct ktask_ctl ctl = valid();
+	struct ktask_ctl ctl = make_ctl();
 
 	nr_calls = 0;
 	for (int with_result = 0; with_result < 2; with_result++) {

@@ -11,8 +11,8 @@
 #define LEAST 2
 #define MOST 66
 
-static struct kt_io begin(const char *name, uint64_t min_chunk, unsigned least,
-			  unsigned most)
+static struct kt_io begin_io(const char *name, uint64_t min_chunk,
+			     unsigned least, unsigned most)
 {
 	struct kt_io io;
 
@@ -21,48 +21,48 @@ static struct kt_io begin(const char *name, uint64_t min_chunk, unsigned least,
 	return io;
 }
 
-static void found(const char *name, uint64_t min_chunk, unsigned threads)
+static void keep_threads(const char *name, uint64_t min_chunk, unsigned threads)
 {
-	struct kt_io io = begin(name, min_chunk, LEAST, MOST);
+	struct kt_io io = begin_io(name, min_chunk, LEAST, MOST);
 
 	io.base = threads;
 	io.windows = 1;
 	io_history_end(&io, name, min_chunk);
 }
 
-static unsigned first(const char *name, uint64_t min_chunk, unsigned least,
-		      unsigned most)
+static unsigned read_first(const char *name, uint64_t min_chunk, unsigned least,
+			   unsigned most)
 {
-	return begin(name, min_chunk, least, most).threads;
+	return begin_io(name, min_chunk, least, most).threads;
 }
 
 static void the_next_job_goes_on(void **state)
 {
-	assert_int_equal(first("one", 1, LEAST, MOST), 4);
-	found("one", 1, 12);
-	assert_int_equal(first("one", 1, LEAST, MOST), 12);
-	found("one", 1, 3);
-	assert_int_equal(first("one", 1, LEAST, MOST), 3);
+	assert_int_equal(read_first("one", 1, LEAST, MOST), 4);
+	keep_threads("one", 1, 12);
+	assert_int_equal(read_first("one", 1, LEAST, MOST), 12);
+	keep_threads("one", 1, 3);
+	assert_int_equal(read_first("one", 1, LEAST, MOST), 3);
 }
 
 /* Nothing is known: a worker for each thread of the target. */
 static void others_begin_anew(void **state)
 {
-	found("two", 1, 12);
-	assert_int_equal(first("twos", 1, LEAST, MOST), 4);
-	assert_int_equal(first("two", 2, LEAST, MOST), 4);
-	assert_int_equal(first("three", 1, 12, 76), 24);
-	assert_int_equal(first("three", 1, 60, 100), 100);
+	keep_threads("two", 1, 12);
+	assert_int_equal(read_first("twos", 1, LEAST, MOST), 4);
+	assert_int_equal(read_first("two", 2, LEAST, MOST), 4);
+	assert_int_equal(read_first("three", 1, 12, 76), 24);
+	assert_int_equal(read_first("three", 1, 60, 100), 100);
 }
 
 /* Fewer workers are another kind of job; a lower target is not. */
 static void few_say_nothing_of_many(void **state)
 {
-	found("four", 1, 33);
-	assert_int_equal(first("four", 1, LEAST, 8), 4);
-	assert_int_equal(first("four", 1, LEAST, MOST), 33);
-	assert_int_equal(first("four", 1, 1, MOST - 1), 33);
-	assert_int_equal(first("four", 1, 40, MOST + 38), 40);
+	keep_threads("four", 1, 33);
+	assert_int_equal(read_first("four", 1, LEAST, 8), 4);
+	assert_int_equal(read_first("four", 1, LEAST, MOST), 33);
+	assert_int_equal(read_first("four", 1, 1, MOST - 1), 33);
+	assert_int_equal(read_first("four", 1, 40, MOST + 38), 40);
 }
 
 static void without_a_name_or_windows_nothing_is_kept(void **state)
@@ -72,29 +72,29 @@ static void without_a_name_or_windows_nothing_is_kept(void **state)
 	struct kt_io io;
 
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(bad); i++) {
-		found(bad[i], 1, 12);
-		assert_int_equal(first(bad[i], 1, LEAST, MOST), 4);
+		keep_threads(bad[i], 1, 12);
+		assert_int_equal(read_first(bad[i], 1, LEAST, MOST), 4);
 	}
-	io = begin("five", 1, LEAST, MOST);
+	io = begin_io("five", 1, LEAST, MOST);
 	io.base = 12;
 	io_history_end(&io, "five", 1);
-	assert_int_equal(first("five", 1, LEAST, MOST), 4);
+	assert_int_equal(read_first("five", 1, LEAST, MOST), 4);
 }
 
 static void the_oldest_is_forgotten(void **state)
 {
 	char name[16];
 
-	found("old", 1, 12);
+	keep_threads("old", 1, 12);
 	for (int i = 0; i < 16; i++) {
-		assert_int_equal(first("old", 1, LEAST, MOST), 12);
+		assert_int_equal(read_first("old", 1, LEAST, MOST), 12);
 		snprintf(name, sizeof(name), "new-%d", i);
-		found(name, 1, 20);
+		keep_threads(name, 1, 20);
 	}
-	assert_int_equal(first("old", 1, LEAST, MOST), 4);
+	assert_int_equal(read_first("old", 1, LEAST, MOST), 4);
 	for (int i = 0; i < 16; i++) {
 		snprintf(name, sizeof(name), "new-%d", i);
-		assert_int_equal(first(name, 1, LEAST, MOST), 20);
+		assert_int_equal(read_first(name, 1, LEAST, MOST), 20);
 	}
 }
 

@@ -18,7 +18,7 @@
 
 static struct tree tree;
 
-static void running(const char *text)
+static void put_running(const char *text)
 {
 	tree_put(&tree, "/proc/loadavg", text);
 }
@@ -27,7 +27,7 @@ static int begin_alone(void *arg)
 {
 	struct work work = { 0 };
 
-	running(BUSY);
+	put_running(BUSY);
 	work_begin(&work, NR_UNITS);
 	ktest_check(!work_run(&work));
 	ktest_check(work_done_once(&work));
@@ -43,7 +43,7 @@ static int begin_alone(void *arg)
 static int help_when_idle(void *arg)
 {
 	ktest_check(!begin_alone(NULL));
-	running(IDLE);
+	put_running(IDLE);
 	return work_met() == -ETIME;
 }
 
@@ -69,10 +69,10 @@ static bool is_alone(void)
 /* Each of these jobs counts the threads that run once, when it begins. */
 static int recover_by_short_jobs(void *arg)
 {
-	running(BUSY);
+	put_running(BUSY);
 	ktest_check(is_alone());
 	ktest_check(is_alone());
-	running(IDLE);
+	put_running(IDLE);
 	for (int i = 0; i < 3; i++)
 		is_alone();
 	ktest_check(!is_alone());
@@ -82,12 +82,12 @@ static int recover_by_short_jobs(void *arg)
 static int ignore_others(void *arg)
 {
 	setenv("KTASK_OVERLOAD", "ignore", 1);
-	running(BUSY);
+	put_running(BUSY);
 	ktest_check(!is_alone());
 	return 0;
 }
 
-static int slow(struct work *work, size_t from, size_t to)
+static int nap_until_helped(struct work *work, size_t from, size_t to)
 {
 	nap_us(1000);
 	return __atomic_load_n(&work->nr_helper_chunks, __ATOMIC_RELAXED)
@@ -98,16 +98,16 @@ static int slow(struct work *work, size_t from, size_t to)
 /* Others that run may leave helpers a share. */
 static int try_in_time(void *arg)
 {
-	struct work work = { .also = slow };
+	struct work work = { .also = nap_until_helped };
 
-	running(BUSY);
+	put_running(BUSY);
 	work_begin(&work, 100000);
 	ktest_check(work_run(&work) == -ECANCELED);
 	work_end(&work);
 	return 0;
 }
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	tree_begin(&tree);
 	tree_put_cpus(&tree);
@@ -116,7 +116,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	file_root = "";
 	tree_end(&tree);
@@ -150,7 +150,7 @@ static void with_helpers_if_they_last(void **state)
 	assert_int_equal(ktest_in_child(try_in_time, NULL), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(without_helpers), T(with_helpers_when_cpus_idle),
 	   T(with_helpers_after_a_few_short_ones),

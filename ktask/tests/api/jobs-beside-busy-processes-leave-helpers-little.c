@@ -113,7 +113,7 @@ static bool hogs_are_counted(void)
 
 /* ---- the job ---- */
 
-static void burn(size_t units)
+static void burn_units(size_t units)
 {
 	uint64_t end_ns = ktest_thread_cpu_ns() + units * UNIT_NS;
 
@@ -153,13 +153,13 @@ static int record_and_burn(struct work *work, size_t from, size_t to)
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	else if (!from)
 		seen->alone = job_current()->job->alone;
-	burn(to - from);
+	burn_units(to - from);
 	note_largest(seen, to - from);
 	return is_small(work, from, to) ? 0 : -EFBIG;
 }
 
 /* Without undo, which would make no difference. */
-static void run(struct seen *seen, struct ktask_result *result)
+static void run_job(struct seen *seen, struct ktask_result *result)
 {
 	struct work work = { .also = record_and_burn, .arg = seen };
 	DEFINE_KTASK_CTL(ctl, work_chunk, &work, 1);
@@ -187,7 +187,7 @@ static int begin_alone(void *arg)
 	if (!hogs_are_counted())
 		return UNSEEN;
 	begin_ns = ktest_now_ns();
-	run(&seen, &result);
+	run_job(&seen, &result);
 	/* The job read the count itself, in a moment of its own. */
 	if (!seen.alone)
 		return hogs_are_counted() ? NOT_ALONE : UNSEEN;
@@ -206,7 +206,7 @@ static int share_by_small_chunks(void *arg)
 		struct ktask_result result = KTASK_RESULT_INIT;
 		struct seen seen = { 0 };
 
-		run(&seen, &result);
+		run_job(&seen, &result);
 		/* What the bound of a job's time is told by. */
 		ktest_check(result.largest_chunk == seen.largest);
 	}
@@ -221,7 +221,7 @@ static int begin_without_overload(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end_hogs(void **state)
 {
 	stop_hogs();
 	return 0;
@@ -281,7 +281,7 @@ static void beside_more_important_ones(void **state)
 }
 
 #define T(name) \
-	cmocka_unit_test_setup_teardown(name, begin_without_overload, end)
+	cmocka_unit_test_setup_teardown(name, begin_without_overload, end_hogs)
 
 KTEST_MAIN(T(beside_equal_ones), T(beside_nice_ones), T(beside_idle_ones),
 	   T(beside_more_important_ones))

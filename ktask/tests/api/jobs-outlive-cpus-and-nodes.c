@@ -50,7 +50,7 @@ static struct {
 	unsigned inside;
 } now;
 
-static bool settled(void)
+static bool has_settled(void)
 {
 	/* A look every 5 ms, and whoever is in a chunk ends it. */
 	return __atomic_load_n(&now.left, __ATOMIC_RELAXED) > 100;
@@ -61,7 +61,7 @@ static void watch_helper(void)
 	struct kt_cpus cpus = machine_cpus_of(gettid());
 	struct kt_cpus real = machine_online();
 
-	if (!settled())
+	if (!has_settled())
 		return;
 	if (cpus_narrow(&real, &cpus) && cpus_equal(&real, &cpus))
 		__atomic_add_fetch(&now.inside, 1, __ATOMIC_RELAXED);
@@ -82,7 +82,7 @@ static void await_event(size_t unit)
 		usleep(100);
 }
 
-static int chunk(void *start, void *end, void *arg)
+static int mark_chunk(void *start, void *end, void *arg)
 {
 	bool caller = gettid() == laid_machine.caller;
 
@@ -103,11 +103,11 @@ static int chunk(void *start, void *end, void *arg)
 }
 
 /* The caller begins with the first of the ranges, where the event is. */
-static void run(void (*event)(void))
+static void run_with_event(void (*event)(void))
 {
 	struct ktask_node ranges[] = { { UNIT, UNITS, 0 },
 				       { UNIT + UNITS, UNITS, 1 } };
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, mark_chunk, NULL, 1);
 
 	memset(&now, 0, sizeof(now));
 	now.event = event;
@@ -122,7 +122,7 @@ static void run(void (*event)(void))
 	ktest_check(now.outside <= 3);
 }
 
-static void put(const char *path, const char *text)
+static void put_file(const char *path, const char *text)
 {
 	tree_put(&laid_machine.tree, path, text);
 }
@@ -130,20 +130,20 @@ static void put(const char *path, const char *text)
 /* 16 CPUs of two nodes become the first 4 of node 0. */
 static void lose_a_node(void)
 {
-	put(CPU "online", "0-3\n");
-	put(NODE "online", "0\n");
-	put(NODE "node0/cpulist", "0-3\n");
-	put(NODE "node0/distance", "10\n");
+	put_file(CPU "online", "0-3\n");
+	put_file(NODE "online", "0\n");
+	put_file(NODE "node0/cpulist", "0-3\n");
+	put_file(NODE "node0/distance", "10\n");
 	machine_read_online();
 	a_second_passes();
 }
 
 static void get_it_back(void)
 {
-	put(CPU "online", "0-15\n");
-	put(NODE "online", "0-1\n");
-	put(NODE "node0/cpulist", "0-3,8-11\n");
-	put(NODE "node0/distance", "10 21\n");
+	put_file(CPU "online", "0-15\n");
+	put_file(NODE "online", "0-1\n");
+	put_file(NODE "node0/cpulist", "0-3,8-11\n");
+	put_file(NODE "node0/distance", "10 21\n");
 	machine_read_online();
 	a_second_passes();
 }
@@ -171,12 +171,12 @@ static int between_jobs(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
 	caps_are(16, 2, 12, 6, 6);
-	run(NULL);
+	run_with_event(NULL);
 	lose_a_node();
-	run(NULL);
+	run_with_event(NULL);
 	caps_are(4, 2, 3, 3, 0);
 	get_it_back();
-	run(NULL);
+	run_with_event(NULL);
 	caps_are(16, 2, 12, 6, 6);
 	machine_end();
 	return 0;
@@ -185,9 +185,9 @@ static int between_jobs(void *arg)
 static int during_a_job(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
-	run(lose_a_node);
+	run_with_event(lose_a_node);
 	caps_are(4, 2, 3, 3, 0);
-	run(get_it_back);
+	run_with_event(get_it_back);
 	caps_are(16, 2, 12, 6, 6);
 	machine_end();
 	return 0;
@@ -196,9 +196,9 @@ static int during_a_job(void *arg)
 /* Down to one CPU there is nobody to help, and nobody who looks. */
 static void lose_all_but_one(void)
 {
-	put(CPU "online", "0\n");
-	put(NODE "online", "0\n");
-	put(NODE "node0/cpulist", "0\n");
+	put_file(CPU "online", "0\n");
+	put_file(NODE "online", "0\n");
+	put_file(NODE "node0/cpulist", "0\n");
 	machine_read_online();
 	a_second_passes();
 }
@@ -206,12 +206,12 @@ static void lose_all_but_one(void)
 static int down_to_one_and_back(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
-	run(NULL);
-	run(lose_all_but_one);
-	run(NULL);
+	run_with_event(NULL);
+	run_with_event(lose_all_but_one);
+	run_with_event(NULL);
 	ktest_check(pool_machine()->limit == 0);
 	get_it_back();
-	run(NULL);
+	run_with_event(NULL);
 	ktest_check(pool_machine()->limit == 12);
 	machine_end();
 	return 0;
@@ -223,15 +223,15 @@ static int a_node_comes(void *arg)
 	machine_begin("two-nodes", "0-15", 0);
 	lose_a_node();
 	caps_are(4, 1, 3, 3, 0);
-	put(NODE "online", "0,7\n");
-	put(NODE "node7/cpulist", "4-7\n");
-	put(NODE "node7/distance", "20 10\n");
-	put(NODE "node0/distance", "10 35\n");
-	put(CPU "online", "0-7\n");
+	put_file(NODE "online", "0,7\n");
+	put_file(NODE "node7/cpulist", "4-7\n");
+	put_file(NODE "node7/distance", "20 10\n");
+	put_file(NODE "node0/distance", "10 35\n");
+	put_file(CPU "online", "0-7\n");
 	machine_read_online();
 	a_second_passes();
 	a_second_passes();
-	run(NULL);
+	run_with_event(NULL);
 	caps_are(8, 2, 6, 3, 3);
 	ktest_check(kt_node_distance(0, 7) == 35);
 	ktest_check(kt_node_distance(7, 0) == 20);
@@ -247,7 +247,7 @@ static int very_many_changes(void *arg)
 	machine_begin("one-node", "0-3", 0);
 	for (unsigned i = 1; i < 100; i++) {
 		snprintf(text, sizeof(text), "0-%u\n", i);
-		put(CPU "online", text);
+		put_file(CPU "online", text);
 		machine_read_online();
 		a_second_passes();
 		ktest_check(topo_get());
@@ -269,8 +269,8 @@ static void lose_sysfs(void)
 static int without_sysfs(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
-	run(lose_sysfs);
-	run(NULL);
+	run_with_event(lose_sysfs);
+	run_with_event(NULL);
 	machine_end();
 	return 0;
 }

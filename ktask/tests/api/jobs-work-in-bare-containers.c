@@ -16,7 +16,7 @@
 
 #include "jobs.h"
 
-static bool hide(const char *directory)
+static bool hide_directory(const char *directory)
 {
 	return !mount("none", directory, "tmpfs", MS_RDONLY, "size=4k");
 }
@@ -96,7 +96,7 @@ static int read_limits(void **state)
 	return status || munmap(shared, 4096);
 }
 
-static int nothing(void *arg)
+static int do_nothing(void *arg)
 {
 	return 0;
 }
@@ -108,7 +108,7 @@ static int nothing(void *arg)
 
 static void check_helper(void)
 {
-	struct once once = { .in_helper = true, .func = nothing };
+	struct once once = { .in_helper = true, .func = do_nothing };
 
 	for (unsigned i = 0; i < NR_KINDS; i++)
 		if (before[i] < 2)
@@ -136,14 +136,14 @@ static int use_everything(void)
 	return 0;
 }
 
-static int without(void *arg)
+static int work_without(void *arg)
 {
 	const char *const *directories = arg;
 
 	if (!own_mounts(0))
 		return CANNOT;
 	for (; *directories; directories++)
-		if (!hide(*directories))
+		if (!hide_directory(*directories))
 			return CANNOT;
 	return use_everything();
 }
@@ -154,7 +154,8 @@ static int with_everything(void *arg)
 	return 0;
 }
 
-static void check(int (*func)(void *arg), const void *arg, const char *why)
+static void check_child(int (*func)(void *arg), const void *arg,
+			const char *why)
 {
 	int status = ktest_in_child_for(func, (void *)arg, 100);
 
@@ -168,7 +169,8 @@ static void check(int (*func)(void *arg), const void *arg, const char *why)
 
 static void check_without(const char *const *directories)
 {
-	check(without, directories, "no mount namespace can be made");
+	check_child(work_without, directories,
+		    "no mount namespace can be made");
 }
 
 static void without_proc(void **state)
@@ -196,15 +198,15 @@ static int in_an_empty_root(void *arg)
 {
 	char root[] = "/tmp/ktask-root.XXXXXX";
 
-	if (!own_mounts(0) || !mkdtemp(root) || !hide(root) || chroot(root) ||
-	    chdir("/"))
+	if (!own_mounts(0) || !mkdtemp(root) || !hide_directory(root) ||
+	    chroot(root) || chdir("/"))
 		return CANNOT;
 	return use_everything();
 }
 
 static void with_an_empty_root(void **state)
 {
-	check(in_an_empty_root, NULL, "the root cannot be changed");
+	check_child(in_an_empty_root, NULL, "the root cannot be changed");
 }
 
 /* Its group is "/" there, and what lies above cannot be seen. */
@@ -217,8 +219,8 @@ static int in_a_cgroup_namespace(void *arg)
 
 static void with_control_groups_of_its_own(void **state)
 {
-	check(in_a_cgroup_namespace, NULL,
-	      "no control group namespace can be made");
+	check_child(in_a_cgroup_namespace, NULL,
+		    "no control group namespace can be made");
 }
 
 /* They go in the middle of things, too. */
@@ -227,8 +229,8 @@ static int hide_both(void *arg)
 	int error;
 
 	(void)arg;
-	error = !hide("/proc");
-	return error | !hide("/sys");
+	error = !hide_directory("/proc");
+	return error | !hide_directory("/sys");
 }
 
 static int lose_them_in_a_job(void *arg)
@@ -246,7 +248,7 @@ static int lose_them_in_a_job(void *arg)
 
 static void lost_in_the_middle_of_a_job(void **state)
 {
-	check(lose_them_in_a_job, NULL, "no mount namespace can be made");
+	check_child(lose_them_in_a_job, NULL, "no mount namespace can be made");
 }
 
 int main(void)

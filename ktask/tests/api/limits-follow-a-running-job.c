@@ -27,7 +27,7 @@
 
 static struct tree tree;
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	unsetenv("KTASK_MAX_THREADS");
 	unsetenv("KTASK_ENERGY");
@@ -42,7 +42,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	tree_end(&tree);
 	return 0;
@@ -59,7 +59,7 @@ struct watch {
 	bool late; /* nothing followed the changes */
 };
 
-static int progress(const struct ktask_progress *now, void *arg)
+static int watch_progress(const struct ktask_progress *now, void *arg)
 {
 	const struct user_job *job = job_current()->job;
 	struct watch *watch = arg;
@@ -96,7 +96,7 @@ static int watched_run(void *arg)
 	struct watch watch = { .change = arg, .begin_ns = ktest_now_ns() };
 	DEFINE_KTASK_CTL(ctl, spin_chunk, NULL, 1);
 
-	ktask_ctl_set_progress(&ctl, progress, &watch, 10);
+	ktask_ctl_set_progress(&ctl, watch_progress, &watch, 10);
 	/* Of itself a job may find one thread enough. */
 	ktask_ctl_set_fixed_threads(&ctl, 2);
 	ktest_check(ktask_run(NULL, 1ull << 40, &ctl) == -ECANCELED);
@@ -118,7 +118,7 @@ static void loses_its_helper(void (*change)(unsigned step))
 	assert_int_equal(status, 0);
 }
 
-static void throttle(unsigned step)
+static void throttle_group(unsigned step)
 {
 	char text[128];
 
@@ -130,10 +130,10 @@ static void throttle(unsigned step)
 
 static void when_throttled(void **state)
 {
-	loses_its_helper(throttle);
+	loses_its_helper(throttle_group);
 }
 
-static void move(unsigned step)
+static void move_process(unsigned step)
 {
 	if (!step)
 		tree_put(&tree, "/proc/self/cgroup", "0::/small\n");
@@ -141,10 +141,10 @@ static void move(unsigned step)
 
 static void when_moved(void **state)
 {
-	loses_its_helper(move);
+	loses_its_helper(move_process);
 }
 
-static void unplug(unsigned step)
+static void unplug_power(unsigned step)
 {
 	if (step)
 		return;
@@ -154,7 +154,7 @@ static void unplug(unsigned step)
 
 static void when_on_battery(void **state)
 {
-	loses_its_helper(unplug);
+	loses_its_helper(unplug_power);
 }
 
 /* ---- an overload ---- */
@@ -172,7 +172,7 @@ static int starved_spin(void *start, void *end_pos, void *arg)
 	return spin_chunk(start, end_pos, arg);
 }
 
-static void running(const char *text)
+static void put_running(const char *text)
 {
 	tree_put(&tree, "/proc/loadavg", text);
 }
@@ -181,7 +181,7 @@ static void others_come(unsigned step)
 {
 	if (step)
 		return;
-	running("0.00 0.00 0.00 9/100 1234\n");
+	put_running("0.00 0.00 0.00 9/100 1234\n");
 	kt_store(&starving, 1);
 }
 
@@ -202,7 +202,7 @@ static int overload_progress(const struct ktask_progress *now, void *arg)
 		watch->many = now->threads > 1 ? watch->many + 1 : 0;
 	}
 	if (watch->kept == STEADY && !watch->steps++) {
-		running("0.00 0.00 0.00 1/100 1234\n");
+		put_running("0.00 0.00 0.00 1/100 1234\n");
 		kt_store(&starving, 0);
 	}
 	watch->gave_up = ktest_now_ns() - watch->begin_ns > WAIT_NS;
@@ -218,7 +218,7 @@ static int overloaded_runs(void *arg)
 	struct watch second = { 0 };
 	DEFINE_KTASK_CTL(ctl, starved_spin, NULL, 1);
 
-	ktask_ctl_set_progress(&ctl, progress, &first, 10);
+	ktask_ctl_set_progress(&ctl, watch_progress, &first, 10);
 	ktask_ctl_set_fixed_threads(&ctl, 2);
 	ktest_check(ktask_run(NULL, 1ull << 40, &ctl) == -ECANCELED);
 	ktest_check(!first.late || !kt_load(&starved));
@@ -248,7 +248,7 @@ static void when_others_run(void **state)
 	assert_int_equal(status, 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(when_throttled), T(when_moved), T(when_on_battery),
 	   T(when_others_run))

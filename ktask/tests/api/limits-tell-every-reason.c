@@ -17,7 +17,7 @@
 
 static struct tree tree;
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	unsetenv("KTASK_CAP_PERCENT");
 	unsetenv("KTASK_MAX_THREADS");
@@ -31,7 +31,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	unsetenv("KTASK_MAX_THREADS");
 	unsetenv("KTASK_ENERGY");
@@ -40,7 +40,7 @@ static int end(void **state)
 }
 
 /* The library reads its files once a process: each look is in a child. */
-static struct ktask_limit *find(const char *name)
+static struct ktask_limit *find_limit(const char *name)
 {
 	static struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
@@ -58,10 +58,10 @@ struct expected {
 	const char *why; /* is in the reason */
 };
 
-static int check(void *arg)
+static int check_limit(void *arg)
 {
 	struct expected *expected = arg;
-	struct ktask_limit *limit = find(expected->name);
+	struct ktask_limit *limit = find_limit(expected->name);
 
 	errno = 4711;
 	ktask_limits(NULL, 0);
@@ -78,21 +78,21 @@ static int check(void *arg)
 
 #define ANY 65536
 
-static void expect(const char *name, unsigned threads, const char *why)
+static void expect_limit(const char *name, unsigned threads, const char *why)
 {
 	struct expected expected = { name, threads, why };
 
-	assert_int_equal(ktest_in_child(check, &expected), 0);
+	assert_int_equal(ktest_in_child(check_limit, &expected), 0);
 }
 
 static void nothing_limits(void **state)
 {
-	expect("cgroup-quota", ANY, "no CPU quota");
-	expect("cgroup-pids", ANY, "no limit");
-	expect("cgroup-memory", ANY, "no memory limit");
-	expect("energy", ANY, "auto");
-	expect("config", 0, NULL);
-	expect("env", 0, NULL);
+	expect_limit("cgroup-quota", ANY, "no CPU quota");
+	expect_limit("cgroup-pids", ANY, "no limit");
+	expect_limit("cgroup-memory", ANY, "no memory limit");
+	expect_limit("energy", ANY, "auto");
+	expect_limit("config", 0, NULL);
+	expect_limit("env", 0, NULL);
 }
 
 static void control_groups(void **state)
@@ -102,9 +102,9 @@ static void control_groups(void **state)
 	tree_put(&tree, GROUP "/pids.current", "7\n");
 	tree_put(&tree, GROUP "/memory.max", "2147483648\n");
 	tree_put(&tree, GROUP "/memory.current", "1073741824\n");
-	expect("cgroup-quota", 1, "0.50 CPUs in group /box");
-	expect("cgroup-memory", 1025, "1.00 GiB of memory left");
-	expect("cgroup-pids", 4, "still make: 3");
+	expect_limit("cgroup-quota", 1, "0.50 CPUs in group /box");
+	expect_limit("cgroup-memory", 1025, "1.00 GiB of memory left");
+	expect_limit("cgroup-pids", 4, "still make: 3");
 }
 
 static void long_names_are_cut_at_the_front(void **state)
@@ -118,43 +118,43 @@ static void long_names_are_cut_at_the_front(void **state)
 	tree_put(&tree, "/proc/self/cgroup", text);
 	snprintf(text, sizeof(text), "/cg/%s/cpu.max", name);
 	tree_put(&tree, text, "200000 100000\n");
-	expect("cgroup-quota", 2, "xtail.scope");
+	expect_limit("cgroup-quota", 2, "xtail.scope");
 }
 
-static void energy(void **state)
+static void saving_energy_limits(void **state)
 {
 	tree_put(&tree, "/sys/firmware/acpi/platform_profile", "low-power\n");
-	expect("energy", 1, "profile");
+	expect_limit("energy", 1, "profile");
 	setenv("KTASK_ENERGY", "never", 1);
-	expect("energy", 1, "never");
+	expect_limit("energy", 1, "never");
 	/* The environment may not override what the machine says. */
 	setenv("KTASK_ENERGY", "always", 1);
-	expect("energy", 1, "profile");
+	expect_limit("energy", 1, "profile");
 }
 
-static void environment(void **state)
+static void the_environment_limits(void **state)
 {
 	setenv("KTASK_MAX_THREADS", "3", 1);
-	expect("env", 3, "KTASK_MAX_THREADS=3");
+	expect_limit("env", 3, "KTASK_MAX_THREADS=3");
 }
 
-static void administrator(void **state)
+static void the_administrator_limits(void **state)
 {
 	if (geteuid())
 		ktest_skip("the file must be root's");
 	tree_put(&tree, "/etc/ktask.conf",
 		 "cap_percent = 0\nmax_threads = 7\nenergy = always\n");
 	tree_put(&tree, "/sys/firmware/acpi/platform_profile", "low-power\n");
-	expect("config", 7, "max_threads 7");
-	expect("config", 7, "cap_percent 0");
-	expect("config", 7, "energy always");
-	expect("cap", 1, "0 %");
-	expect("energy", ANY, "always");
+	expect_limit("config", 7, "max_threads 7");
+	expect_limit("config", 7, "cap_percent 0");
+	expect_limit("config", 7, "energy always");
+	expect_limit("cap", 1, "0 %");
+	expect_limit("energy", ANY, "always");
 	tree_put(&tree, "/etc/ktask.conf", "# nothing\n");
-	expect("config", 0, NULL);
+	expect_limit("config", 0, NULL);
 	tree_put(&tree, "/etc/ktask.conf", "energy = never\n");
-	expect("config", ANY, "energy never");
-	expect("energy", 1, "never");
+	expect_limit("config", ANY, "energy never");
+	expect_limit("energy", 1, "never");
 }
 
 static void a_refused_file_is_told(void **state)
@@ -164,8 +164,8 @@ static void a_refused_file_is_told(void **state)
 	snprintf(path, sizeof(path), "%s/etc/ktask.conf", tree.root);
 	tree_put(&tree, "/etc/ktask.conf", "max_threads = 7\n");
 	assert_int_equal(chmod(path, 0666), 0);
-	expect("config", ANY, "not used: ");
-	expect("energy", ANY, "auto");
+	expect_limit("config", ANY, "not used: ");
+	expect_limit("energy", ANY, "auto");
 }
 
 /* ---- what a job gets ---- */
@@ -274,15 +274,15 @@ static void an_empty_system_is_no_obstacle(void **state)
 {
 	tree_remove(&tree, "/proc");
 	assert_int_equal(ktest_in_child(run_any, NULL), 0);
-	expect("cgroup-quota", ANY, "/proc is not to be seen here");
+	expect_limit("cgroup-quota", ANY, "/proc is not to be seen here");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(nothing_limits), T(control_groups),
-	   T(long_names_are_cut_at_the_front), T(energy), T(environment),
-	   T(administrator), T(a_refused_file_is_told),
-	   T(without_a_limit_helpers_are_made), T(half_a_cpu_is_no_helper),
-	   T(no_thread_left_is_no_helper), T(no_memory_left_is_no_helper),
-	   T(saving_energy_is_no_helper), T(cap_of_nothing_is_no_helper),
-	   T(an_empty_system_is_no_obstacle))
+	   T(long_names_are_cut_at_the_front), T(saving_energy_limits),
+	   T(the_environment_limits), T(the_administrator_limits),
+	   T(a_refused_file_is_told), T(without_a_limit_helpers_are_made),
+	   T(half_a_cpu_is_no_helper), T(no_thread_left_is_no_helper),
+	   T(no_memory_left_is_no_helper), T(saving_energy_is_no_helper),
+	   T(cap_of_nothing_is_no_helper), T(an_empty_system_is_no_obstacle))

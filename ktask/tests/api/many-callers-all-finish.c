@@ -21,7 +21,7 @@ struct family {
 
 static __thread unsigned nesting;
 
-static void enter(struct family *family)
+static void enter_family(struct family *family)
 {
 	uint32_t threads;
 
@@ -32,17 +32,17 @@ static void enter(struct family *family)
 		__atomic_add_fetch(&family->too_many, 1, __ATOMIC_RELAXED);
 }
 
-static void leave(struct family *family)
+static void leave_family(struct family *family)
 {
 	if (!--nesting)
 		__atomic_sub_fetch(&family->threads, 1, __ATOMIC_SEQ_CST);
 }
 
-static int leaf(struct work *work, size_t from, size_t to)
+static int do_leaf(struct work *work, size_t from, size_t to)
 {
-	enter(work->arg);
+	enter_family(work->arg);
 	burn_us(1);
-	leave(work->arg);
+	leave_family(work->arg);
 	return 0;
 }
 
@@ -56,25 +56,25 @@ static void run_below(struct family *family, work_also_fn *also)
 	work_end(&work);
 }
 
-static int branch(struct work *work, size_t from, size_t to)
+static int do_branch(struct work *work, size_t from, size_t to)
 {
 	struct family *family = work->arg;
 
-	enter(family);
+	enter_family(family);
 	if (from % 8 == 0)
-		run_below(family, leaf);
-	leave(family);
+		run_below(family, do_leaf);
+	leave_family(family);
 	return 0;
 }
 
-static int trunk(struct work *work, size_t from, size_t to)
+static int do_trunk(struct work *work, size_t from, size_t to)
 {
 	struct family *family = work->arg;
 
-	enter(family);
+	enter_family(family);
 	if (from % 16 == 0)
-		run_below(family, branch);
-	leave(family);
+		run_below(family, do_branch);
+	leave_family(family);
 	return 0;
 }
 
@@ -93,9 +93,9 @@ static bool run_family(unsigned most, work_also_fn *also)
 	return well && !family.too_many && !family.nr_bad && !family.threads;
 }
 
-static void *call(void *arg)
+static void *run_caller(void *arg)
 {
-	static work_also_fn *const kinds[] = { leaf, branch, trunk };
+	static work_also_fn *const kinds[] = { do_leaf, do_branch, do_trunk };
 	uint64_t seed = ktest_seed() + (uintptr_t)arg;
 	uintptr_t nr_bad = 0;
 
@@ -115,8 +115,9 @@ static void all_at_once(void **state)
 
 	ktest_seed();
 	for (uintptr_t i = 0; i < NR_CALLERS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, call, (void *)i), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_caller,
+						(void *)i),
+				 0);
 	for (int i = 0; i < NR_CALLERS; i++) {
 		assert_int_equal(pthread_join(threads[i], &nr_bad), 0);
 		assert_ptr_equal(nr_bad, NULL);
@@ -126,7 +127,7 @@ static void all_at_once(void **state)
 static void one_caller_nests(void **state)
 {
 	for (int i = 0; i < NR_JOBS; i++)
-		assert_true(run_family((unsigned)i % 6, trunk));
+		assert_true(run_family((unsigned)i % 6, do_trunk));
 }
 
 KTEST_MAIN(KTEST(one_caller_nests), KTEST(all_at_once))

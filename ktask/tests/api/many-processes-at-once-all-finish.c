@@ -36,7 +36,7 @@ static void wait_for_start(void)
 		usleep(1000);
 }
 
-static int populate(unsigned self)
+static int populate_parts(unsigned self)
 {
 	char *at = map_private(BYTES);
 
@@ -83,7 +83,8 @@ static int run_processes(void *arg)
 static void many_small_jobs_each(void **state)
 {
 	assert_int_equal(
-		ktest_in_child_for(run_processes, (void *)populate, 100), 0);
+		ktest_in_child_for(run_processes, (void *)populate_parts, 100),
+		0);
 	for (unsigned i = 0; i < NR_PROCESSES; i++)
 		assert_int_equal(shared->begun[i], CHUNKS);
 }
@@ -105,7 +106,7 @@ static bool all_begun(void)
 	return true;
 }
 
-static int meet(void *start, void *end, void *arg)
+static int count_and_nap(void *start, void *end, void *arg)
 {
 	__atomic_add_fetch(&shared->begun[(uintptr_t)arg], 1, __ATOMIC_RELAXED);
 	usleep(2000);
@@ -115,7 +116,7 @@ static int meet(void *start, void *end, void *arg)
 /* A job goes on until every other one has done a chunk of its own. */
 static int work_until_all_work(unsigned self)
 {
-	DEFINE_KTASK_CTL(ctl, meet, (void *)(uintptr_t)self, 1);
+	DEFINE_KTASK_CTL(ctl, count_and_nap, (void *)(uintptr_t)self, 1);
 
 	wait_for_start();
 	while (!all_begun())

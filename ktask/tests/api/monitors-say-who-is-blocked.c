@@ -21,42 +21,42 @@ static struct {
 
 static unsigned at_once, most_at_once;
 
-static unsigned add(unsigned *count, int n)
+static unsigned add_to(unsigned *count, int n)
 {
 	return __atomic_add_fetch(count, (unsigned)n, __ATOMIC_SEQ_CST);
 }
 
-static int added(void *arg)
+static int count_added(void *arg)
 {
 	if (!seen.error)
-		add(&seen.added, 1);
+		add_to(&seen.added, 1);
 	return seen.error;
 }
 
-static void removed(void *arg)
+static void count_removed(void *arg)
 {
-	add(&seen.removed, 1);
+	add_to(&seen.removed, 1);
 }
 
-static int ready(void *arg)
+static int count_ready(void *arg)
 {
 	unsigned nr = __atomic_load_n(&seen.added, __ATOMIC_SEQ_CST) -
 		      __atomic_load_n(&seen.removed, __ATOMIC_SEQ_CST);
 
-	add(&seen.asked, 1);
+	add_to(&seen.asked, 1);
 	return seen.all_blocked ? 0 : (int)nr;
 }
 
-static void drained(void *arg)
+static void drain_doorbell(void *arg)
 {
 	uint64_t word;
 
-	add(&seen.drained, read(*(int *)arg, &word, sizeof(word)) > 0);
+	add_to(&seen.drained, read(*(int *)arg, &word, sizeof(word)) > 0);
 }
 
 static int doorbell = -1;
 
-static struct ktask_monitor monitor(void)
+static struct ktask_monitor make_monitor(void)
 {
 	if (doorbell < 0)
 		doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -64,18 +64,18 @@ static struct ktask_monitor monitor(void)
 	at_once = most_at_once = 0;
 	return (struct ktask_monitor){ sizeof(struct ktask_monitor),
 				       &doorbell,
-				       added,
-				       removed,
-				       ready,
+				       count_added,
+				       count_removed,
+				       count_ready,
 				       doorbell,
-				       drained };
+				       drain_doorbell };
 }
 
 /* Blocks, as /proc would have it. */
-static int sleeps(void *start, void *end, void *arg)
+static int sleep_units(void *start, void *end, void *arg)
 {
 	struct timespec time = { 0, 1000000 };
-	unsigned now = add(&at_once, 1);
+	unsigned now = add_to(&at_once, 1);
 	uint64_t one = 1;
 
 	if (now > __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST))
@@ -83,7 +83,7 @@ static int sleeps(void *start, void *end, void *arg)
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		nanosleep(&time, NULL);
 	assert_int_equal(write(doorbell, &one, sizeof(one)), sizeof(one));
-	add(&at_once, -1);
+	add_to(&at_once, -1);
 	return 0;
 }
 
@@ -92,9 +92,9 @@ static int busy_monitor(void *start, void *end, void *arg)
 	return ktask_set_monitor(NULL);
 }
 
-static void run(uintptr_t units)
+static void run_job(uintptr_t units)
 {
-	DEFINE_KTASK_CTL(ctl, sleeps, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, sleep_units, NULL, 1);
 
 	assert_int_equal(ktask_run(NULL, units, &ctl), 0);
 }
@@ -103,7 +103,7 @@ static void run(uintptr_t units)
 static bool has_workers(void)
 {
 	for (int i = 0; i < 10 && most_at_once <= 2; i++)
-		run(300);
+		run_job(300);
 	return most_at_once > 2;
 }
 
@@ -111,21 +111,21 @@ static void it_decides(void **state)
 {
 	struct ktask_monitor it;
 
-	monitor();
+	make_monitor();
 	if (!has_workers())
 		ktest_skip("no workers are to be had here");
-	it = monitor();
+	it = make_monitor();
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	/* It says that all run, though they sleep: nobody is replaced, once
 	 * all have been added. */
 	for (int i = 0; i < 50 && (seen.asked <= 10 || !seen.drained); i++)
-		run(300);
+		run_job(300);
 	assert_true(seen.added >= 1);
 	assert_true(seen.asked > 10);
 	assert_true(seen.drained > 0);
 	assert_int_equal(seen.added, seen.removed);
 
-	it = monitor();
+	it = make_monitor();
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	seen.all_blocked = 1;
 	if (!has_workers())
@@ -133,36 +133,36 @@ static void it_decides(void **state)
 	assert_int_equal(seen.added, seen.removed);
 
 	/* Whom it refuses is looked at. */
-	it = monitor();
+	it = make_monitor();
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	seen.error = -ENOMEM;
-	run(300);
+	run_job(300);
 	assert_int_equal(seen.asked, 0);
 	assert_int_equal(seen.removed, 0);
 
 	assert_int_equal(ktask_set_monitor(NULL), 0);
-	monitor();
-	run(300);
+	make_monitor();
+	run_job(300);
 	assert_int_equal(seen.added, 0);
 }
 
 static void nonsense_is_refused(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, busy_monitor, NULL, 1);
-	struct ktask_monitor it = monitor();
+	struct ktask_monitor it = make_monitor();
 
 	it.struct_size--;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
-	it = monitor();
+	it = make_monitor();
 	it.add = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
-	it = monitor();
+	it = make_monitor();
 	it.remove = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
-	it = monitor();
+	it = make_monitor();
 	it.ready = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
-	it = monitor();
+	it = make_monitor();
 	it.drain = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
 	/* A job that begins without helpers does not count. */
@@ -173,14 +173,14 @@ static void nonsense_is_refused(void **state)
 
 static int knows_no_monitor(void *unused)
 {
-	run(300);
+	run_job(300);
 	ktest_check(seen.added == 0 && seen.asked == 0);
 	return 0;
 }
 
 static void children_have_none(void **state)
 {
-	struct ktask_monitor it = monitor();
+	struct ktask_monitor it = make_monitor();
 
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	assert_int_equal(ktest_in_child(knows_no_monitor, NULL), 0);

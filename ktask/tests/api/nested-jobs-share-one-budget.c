@@ -21,7 +21,7 @@ struct tree {
 	unsigned max_threads; /* of every job below the outermost */
 };
 
-static int leaf(void *start, void *end, void *arg)
+static int do_leaf(void *start, void *end, void *arg)
 {
 	struct tree *tree = arg;
 	int working = __atomic_add_fetch(&tree->working, 1, __ATOMIC_SEQ_CST);
@@ -42,7 +42,7 @@ static int leaf(void *start, void *end, void *arg)
 static int inner_job(void *start, void *end, void *arg)
 {
 	struct tree *tree = arg;
-	DEFINE_KTASK_CTL(ctl, leaf, tree, 1);
+	DEFINE_KTASK_CTL(ctl, do_leaf, tree, 1);
 
 	ktask_ctl_set_max_threads(&ctl, tree->max_threads);
 	for (char *unit = start; unit < (char *)end; unit++)

@@ -10,7 +10,7 @@
 
 #define LEN (128 * MIB)
 
-static char *filled(size_t len)
+static char *map_filled(size_t len)
 {
 	char *at = map_private(len);
 
@@ -20,7 +20,7 @@ static char *filled(size_t len)
 
 static void pages_are_freed_and_read_as_zero(void **state)
 {
-	char *at = filled(LEN);
+	char *at = map_filled(LEN);
 
 	assert_int_equal(ktask_discard(at + MIB, LEN - 2 * MIB, 0), 0);
 	assert_int_equal(pages_present(at, LEN), 2 * MIB / page_bytes());
@@ -58,7 +58,7 @@ static void files_are_read_again(void **state)
 
 static void free_is_for_private_memory(void **state)
 {
-	char *mine = filled(LEN);
+	char *mine = map_filled(LEN);
 	char *ours = map_anon(LEN, PROT_READ | PROT_WRITE, MAP_SHARED);
 	struct ktask_result result = KTASK_RESULT_INIT;
 
@@ -84,7 +84,7 @@ static void holes_are_reported_after_the_rest(void **state)
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(holes); i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
-		char *at = filled(LEN);
+		char *at = map_filled(LEN);
 
 		munmap(at + holes[i], page_bytes());
 		assert_int_equal(run_op("discard", at, LEN, 0, &result),
@@ -103,7 +103,7 @@ static void locked_memory_is_refused(void **state)
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(positions); i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
-		char *at = filled(LEN);
+		char *at = map_filled(LEN);
 
 		/* Past the sanitizers, which make mlock() do nothing. */
 		if (ktask_lock(at + positions[i], page_bytes(), 0))

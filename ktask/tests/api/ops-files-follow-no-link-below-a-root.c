@@ -24,7 +24,7 @@ static void lay_out(void)
 	assert_int_equal(symlink("nowhere", files_path("in/dangling")), 0);
 }
 
-static int warm(const char *path, unsigned nofollow)
+static int warm_file(const char *path, unsigned nofollow)
 {
 	struct ktask_file file = { .struct_size = sizeof(file),
 				   .path = path,
@@ -62,16 +62,16 @@ static void check_paths(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		ktest_check(warm(files_path(cases[i].name),
-				 (unsigned)strlen(cases[i].last)) ==
+		ktest_check(warm_file(files_path(cases[i].name),
+				      (unsigned)strlen(cases[i].last)) ==
 			    cases[i].error);
 	/* All of it, and more than there is. */
-	ktest_check(warm(files_path("in/file"), UINT32_MAX) == 0);
-	ktest_check(warm(files_path("in/link"), UINT32_MAX) == -ELOOP);
+	ktest_check(warm_file(files_path("in/file"), UINT32_MAX) == 0);
+	ktest_check(warm_file(files_path("in/link"), UINT32_MAX) == -ELOOP);
 	ktest_check(chdir(files_directory) == 0);
-	ktest_check(warm("in/file", 7) == 0);
-	ktest_check(warm("through/file", 12) == -ENOTDIR);
-	ktest_check(warm("./through/file", 4) == 0);
+	ktest_check(warm_file("in/file", 7) == 0);
+	ktest_check(warm_file("through/file", 12) == -ENOTDIR);
+	ktest_check(warm_file("./through/file", 4) == 0);
 	ktest_check(chdir("/") == 0);
 }
 

@@ -22,8 +22,8 @@ static bool is_repeated(const unsigned char *at, size_t len,
 	       !memcmp(at + pattern_len, at, len - pattern_len);
 }
 
-static void check(const unsigned char *at, size_t len,
-		  const unsigned char *pattern, size_t pattern_len)
+static void check_pattern(const unsigned char *at, size_t len,
+			  const unsigned char *pattern, size_t pattern_len)
 {
 	size_t phase = 0;
 
@@ -46,9 +46,9 @@ static void fill_and_check(unsigned char *at, size_t len,
 	memset(at - BESIDE, 0xee, BESIDE);
 	memset(at + len, 0xee, BESIDE);
 	assert_int_equal(ktask_fill(at, len, pattern, pattern_len, flags), 0);
-	check(at, len, pattern, pattern_len);
-	check(at - BESIDE, BESIDE, (const unsigned char *)"\xee", 1);
-	check(at + len, BESIDE, (const unsigned char *)"\xee", 1);
+	check_pattern(at, len, pattern, pattern_len);
+	check_pattern(at - BESIDE, BESIDE, (const unsigned char *)"\xee", 1);
+	check_pattern(at + len, BESIDE, (const unsigned char *)"\xee", 1);
 }
 
 static void random_patterns(void **state)
@@ -89,7 +89,7 @@ static void small_sizes_and_periods(void **state)
 	munmap(all, MIB);
 }
 
-static void zeroes(void **state)
+static void zeroes_without_a_pattern(void **state)
 {
 	unsigned char *all = (void *)map_private(LEN + MIB);
 
@@ -98,7 +98,7 @@ static void zeroes(void **state)
 
 		memset(all, 0x55, LEN + MIB);
 		assert_int_equal(ktask_fill(at, LEN, NULL, 0, kinds[i]), 0);
-		check(at, LEN, (const unsigned char *)"", 1);
+		check_pattern(at, LEN, (const unsigned char *)"", 1);
 		assert_int_equal(at[-1], 0x55);
 		assert_int_equal(at[LEN], 0x55);
 	}
@@ -113,7 +113,7 @@ static void large_touched_memory(void **state)
 
 	memset(at, 1, len);
 	assert_int_equal(ktask_fill(at, len, "abc", 3, 0), 0);
-	check(at, len, (const unsigned char *)"abc", 3);
+	check_pattern(at, len, (const unsigned char *)"abc", 3);
 	munmap(at, len);
 }
 
@@ -123,10 +123,10 @@ static void the_pattern_may_lie_in_the_range(void **state)
 
 	memcpy(at + 3 * MIB, "ktask", 5);
 	assert_int_equal(ktask_fill(at, LEN, at + 3 * MIB, 5, 0), 0);
-	check(at, LEN, (const unsigned char *)"ktask", 5);
+	check_pattern(at, LEN, (const unsigned char *)"ktask", 5);
 	munmap(at, LEN);
 }
 
 KTEST_MAIN(KTEST(random_patterns), KTEST(small_sizes_and_periods),
-	   KTEST(zeroes), KTEST(large_touched_memory),
+	   KTEST(zeroes_without_a_pattern), KTEST(large_touched_memory),
 	   KTEST(the_pattern_may_lie_in_the_range))

@@ -70,7 +70,7 @@ static int populate_and_discard(void *arg)
 	return 0;
 }
 
-static void check(bool by_smaps)
+static void check_child(bool by_smaps)
 {
 	int status;
 
@@ -85,12 +85,12 @@ static void check(bool by_smaps)
 
 static void where_the_kernel_is_asked(void **state)
 {
-	check(false);
+	check_child(false);
 }
 
 static void where_smaps_is_read(void **state)
 {
-	check(true);
+	check_child(true);
 }
 
 int main(void)

@@ -278,7 +278,7 @@ static void cancelled_it_leaves_the_locks_as_they_were(void **state)
 }
 
 /* So long that the caller has looked up by the end of it. */
-static bool linger(long number, const long args[6], long *result)
+static bool linger_in_call(long number, const long args[6], long *result)
 {
 	if (number != SYS_mlock && number != SYS_mlock2 &&
 	    number != SYS_madvise)
@@ -301,7 +301,7 @@ static void small_ranges_are_unlocked_too(void **state)
 	need_lock();
 	opts.progress_func = stop_at_once;
 	opts.progress_ms = 1;
-	syscalls_answer = linger;
+	syscalls_answer = linger_in_call;
 	assert_int_equal(ktask_op_run(ktask_op_find("lock"), &args, &opts),
 			 -ECANCELED);
 	syscalls_answer = NULL;

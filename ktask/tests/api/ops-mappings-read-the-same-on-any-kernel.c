@@ -20,7 +20,7 @@ struct list {
 	unsigned nr;
 };
 
-static int add(const struct mapping *mapping, void *arg)
+static int add_mapping(const struct mapping *mapping, void *arg)
 {
 	struct list *list = arg;
 
@@ -34,7 +34,8 @@ static struct list list_of(char *at, unsigned want)
 	struct list list = { .nr = 0 };
 	uintptr_t start = (uintptr_t)at;
 
-	ktest_check(mapping_each(start, start + LEN, want, add, &list) == 0);
+	ktest_check(mapping_each(start, start + LEN, want, add_mapping,
+				 &list) == 0);
 	return list;
 }
 
@@ -91,7 +92,7 @@ static int read_both_ways(void *arg)
 	for (unsigned i = 0; i < smaps.nr; i++)
 		ktest_check(smaps.at[i].page_bytes == page_bytes());
 	ktest_check(mapping_each((uintptr_t)at, (uintptr_t)at + LEN,
-				 MAPPING_PAGE | MAPPING_CHEAP, add,
+				 MAPPING_PAGE | MAPPING_CHEAP, add_mapping,
 				 &maps) == -ENOTTY);
 	/* What it takes to unmap and discard by several threads. */
 	maps = list_of(at, MAPPING_CHEAP);
@@ -122,7 +123,7 @@ static int among_many(void *arg)
 	if (!refuse_query())
 		return NO_FILTER;
 	ktest_check(mapping_each((uintptr_t)at, (uintptr_t)at + LEN,
-				 MAPPING_CHEAP, add, &list) == -E2BIG);
+				 MAPPING_CHEAP, add_mapping, &list) == -E2BIG);
 	ktest_check(list.nr == 0);
 	list_of(at, 0);
 	return 0;
@@ -191,7 +192,7 @@ static void a_visitor_can_end_the_walk(void **state)
 	munmap(at, LEN);
 }
 
-static int operate(void *arg)
+static int run_operations(void *arg)
 {
 	bool (*refuse)(void) = arg;
 	char *at = map_private(LEN);
@@ -215,8 +216,8 @@ static bool refuse_open(void)
 
 static void operations_need_none_of_it(void **state)
 {
-	int no_query = ktest_in_child(operate, refuse_query);
-	int no_open = ktest_in_child(operate, refuse_open);
+	int no_query = ktest_in_child(run_operations, refuse_query);
+	int no_open = ktest_in_child(run_operations, refuse_open);
 
 	if (no_query == NO_FILTER << 8)
 		ktest_skip("no seccomp filters here");

@@ -15,7 +15,7 @@
 #define LEN (PARTS * PART)
 #define PAUSE_NS 30000000
 
-static int warm(struct ktask_opts *opts, struct ktask_result *result)
+static int warm_file(struct ktask_opts *opts, struct ktask_result *result)
 {
 	struct ktask_file file = { .struct_size = sizeof(file),
 				   .path = files_make("file", MIB, 1),
@@ -54,7 +54,7 @@ static void both_jobs_have_one_deadline(void **state)
 
 	opts.deadline_ns = PAUSE_NS;
 	opts.progress_func = wait_a_little;
-	assert_int_equal(warm(&opts, &result), -ETIMEDOUT);
+	assert_int_equal(warm_file(&opts, &result), -ETIMEDOUT);
 	check_stopped(&result, -ETIMEDOUT);
 }
 
@@ -64,7 +64,7 @@ static void a_deadline_that_is_over_fails_nowhere(void **state)
 	struct ktask_result result;
 
 	opts.deadline_ns = 1;
-	assert_int_equal(warm(&opts, &result), -ETIMEDOUT);
+	assert_int_equal(warm_file(&opts, &result), -ETIMEDOUT);
 	check_stopped(&result, -ETIMEDOUT);
 }
 
@@ -79,7 +79,7 @@ static void cancelling_the_first_job_cancels_the_second(void **state)
 	struct ktask_result result;
 
 	opts.progress_func = stop_now;
-	assert_int_equal(warm(&opts, &result), -ECANCELED);
+	assert_int_equal(warm_file(&opts, &result), -ECANCELED);
 	check_stopped(&result, -ECANCELED);
 }
 
@@ -101,7 +101,7 @@ static void progress_never_goes_back(void **state)
 
 	opts.progress_func = note_progress;
 	opts.progress_arg = &last;
-	assert_int_equal(warm(&opts, &result), 0);
+	assert_int_equal(warm_file(&opts, &result), 0);
 	assert_int_equal(last.units_total, MIB);
 	assert_int_equal(last.units_done, MIB);
 }

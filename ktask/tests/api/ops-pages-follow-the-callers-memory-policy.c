@@ -28,7 +28,7 @@ static int wanted;
  * Whatever a helper sets is the caller's, or by turns what it had.  A helper that
  * is made later than others has what its maker had, and asks for that first.
  */
-static bool watch(long number, const long args[6], long *result)
+static bool watch_policy(long number, const long args[6], long *result)
 {
 	int mode = (int)args[0];
 
@@ -124,7 +124,7 @@ static void every_operation_that_makes_pages(void **state)
 	setenv("KTASK_IDLE_MS", "3600000", 1);
 	set_mode(DEFAULT);
 	try_until_helped("populate");
-	syscalls_answer = watch;
+	syscalls_answer = watch_policy;
 	set_mode(BIND);
 	try_until_helped("populate");
 	set_mode(INTERLEAVE);

@@ -59,7 +59,7 @@ static void a_request_does_a_large_job(void **state)
 	in_child(large_jobs);
 }
 
-static int locks(void *arg)
+static int lock_twice(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	char *at = map_private(LARGE);
@@ -92,7 +92,7 @@ static int locks(void *arg)
 
 static void locking_goes_by_it_too(void **state)
 {
-	in_child(locks);
+	in_child(lock_twice);
 }
 
 static int at_the_limit(void *arg)

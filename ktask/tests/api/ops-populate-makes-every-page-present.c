@@ -15,7 +15,7 @@ static const unsigned ways[] = {
 	KTASK_POPULATE_TOUCH | KTASK_POPULATE_READ,
 };
 
-static void populated(char *at, size_t len, unsigned flags)
+static void check_populate(char *at, size_t len, unsigned flags)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 
@@ -31,7 +31,7 @@ static void private_memory(void **state)
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(ways); i++) {
 		char *at = map_private(LEN);
 
-		populated(at, LEN, ways[i]);
+		check_populate(at, LEN, ways[i]);
 		munmap(at, LEN);
 	}
 }
@@ -41,7 +41,7 @@ static void shared_memory(void **state)
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(ways); i++) {
 		char *at = map_anon(LEN, PROT_READ | PROT_WRITE, MAP_SHARED);
 
-		populated(at, LEN, ways[i]);
+		check_populate(at, LEN, ways[i]);
 		munmap(at, LEN);
 	}
 }
@@ -51,11 +51,11 @@ static void huge_pages(void **state)
 	char *at = map_private(LEN);
 
 	madvise(at, LEN, MADV_HUGEPAGE);
-	populated(at, LEN, 0);
+	check_populate(at, LEN, 0);
 	munmap(at, LEN);
 }
 
-static void files(void **state)
+static void mapped_files(void **state)
 {
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(ways); i++) {
 		int fd = memory_file(LEN);
@@ -65,7 +65,7 @@ static void files(void **state)
 		at = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 			  i & 1 ? MAP_PRIVATE : MAP_SHARED, fd, 0);
 		assert_ptr_not_equal(at, MAP_FAILED);
-		populated(at, LEN, ways[i]);
+		check_populate(at, LEN, ways[i]);
 		assert_memory_equal(at + 5 * MIB, "mark", 4);
 		munmap(at, LEN);
 		close(fd);
@@ -76,7 +76,7 @@ static void read_only_memory_for_reading(void **state)
 {
 	char *at = map_anon(LEN, PROT_READ, MAP_SHARED);
 
-	populated(at, LEN, KTASK_POPULATE_READ);
+	check_populate(at, LEN, KTASK_POPULATE_READ);
 	munmap(at, LEN);
 }
 
@@ -136,6 +136,6 @@ static void by_default_as_if_written(void **state)
 }
 
 KTEST_MAIN(KTEST(private_memory), KTEST(shared_memory), KTEST(huge_pages),
-	   KTEST(files), KTEST(read_only_memory_for_reading),
+	   KTEST(mapped_files), KTEST(read_only_memory_for_reading),
 	   KTEST(unaligned_ranges_and_no_more), KTEST(the_length_is_rounded_up),
 	   KTEST(by_default_as_if_written))

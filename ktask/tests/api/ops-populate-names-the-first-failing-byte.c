@@ -20,7 +20,7 @@ static const unsigned ways[] = {
 static const size_t indices[] = { 0,	1,    100,  511,  512, 513,
 				  1553, 3071, 3072, 4000, 4095 };
 
-static void fails(char *at, size_t page_nr, unsigned flags, int error)
+static void check_failure(char *at, size_t page_nr, unsigned flags, int error)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	size_t offset = page_nr * page_bytes();
@@ -43,7 +43,7 @@ static void a_hole(void **state)
 			char *at = map_private(LEN);
 
 			munmap(at + indices[i] * page, page);
-			fails(at, indices[i], ways[way], -ENOMEM);
+			check_failure(at, indices[i], ways[way], -ENOMEM);
 			munmap(at, LEN);
 		}
 }
@@ -59,7 +59,7 @@ static void a_file_cut_short(void **state)
 			assert_int_equal(ftruncate(fd, (off_t)(indices[i] *
 							       page_bytes())),
 					 0);
-			fails(at, indices[i], ways[way], -EFAULT);
+			check_failure(at, indices[i], ways[way], -EFAULT);
 			munmap(at, LEN);
 			close(fd);
 		}
@@ -76,7 +76,7 @@ static void no_permission(void **state)
 
 			mprotect(at + indices[i] * page, page,
 				 reads ? PROT_NONE : PROT_READ);
-			fails(at, indices[i], ways[way], -EFAULT);
+			check_failure(at, indices[i], ways[way], -EFAULT);
 			munmap(at, LEN);
 		}
 }

@@ -40,7 +40,7 @@ static int on_such_a_kernel(void *arg)
 	return 0;
 }
 
-static void populates(unsigned error)
+static void check_populate(unsigned error)
 {
 	int status = ktest_in_child(on_such_a_kernel, &error);
 
@@ -51,17 +51,17 @@ static void populates(unsigned error)
 
 static void where_the_advice_is_unknown(void **state)
 {
-	populates(EINVAL);
+	check_populate(EINVAL);
 }
 
 static void where_the_call_is_missing(void **state)
 {
-	populates(ENOSYS);
+	check_populate(ENOSYS);
 }
 
 static void where_a_sandbox_forbids_it(void **state)
 {
-	populates(EPERM);
+	check_populate(EPERM);
 }
 
 KTEST_MAIN(KTEST(where_the_advice_is_unknown), KTEST(where_the_call_is_missing),

@@ -11,7 +11,7 @@
 static char *target;
 static char source[64];
 
-static int try(const char *name, struct ktask_op_args args)
+static int try_operation(const char *name, struct ktask_op_args args)
 {
 	return ktask_op_run(ktask_op_find(name), &args, NULL);
 }
@@ -22,7 +22,7 @@ static bool on_files(const char *name)
 }
 
 /* Arguments with which @name would work. */
-static struct ktask_op_args good(const char *name)
+static struct ktask_op_args make_args(const char *name)
 {
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .addr = target,
@@ -38,7 +38,7 @@ static bool wants_pages(const char *name)
 	return strcmp(name, "fill");
 }
 
-static void untouched(void)
+static void check_untouched(void)
 {
 	assert_int_equal(pages_present(target, LEN), 0);
 }
@@ -47,41 +47,41 @@ static void bad_addresses(void **state)
 {
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
-		struct ktask_op_args args = good(name);
+		struct ktask_op_args args = make_args(name);
 
 		if (on_files(name))
 			continue;
 		args.addr = NULL;
-		assert_int_equal(try(name, args), -EINVAL);
-		args = good(name);
+		assert_int_equal(try_operation(name, args), -EINVAL);
+		args = make_args(name);
 		args.len = SIZE_MAX;
-		assert_int_equal(try(name, args), -EINVAL);
+		assert_int_equal(try_operation(name, args), -EINVAL);
 		args.len = SIZE_MAX - (uintptr_t)target + 1;
-		assert_int_equal(try(name, args), -EINVAL);
+		assert_int_equal(try_operation(name, args), -EINVAL);
 		if (wants_pages(name)) {
-			args = good(name);
+			args = make_args(name);
 			args.addr = target + 1;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 			args.addr = target + page_bytes() - 1;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 		}
 	}
-	untouched();
+	check_untouched();
 }
 
 static void unknown_flags(void **state)
 {
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
-		struct ktask_op_args args = good(name);
+		struct ktask_op_args args = make_args(name);
 
 		/* No operation knows more than two flags. */
 		for (unsigned bit = 2; bit < 32; bit++) {
 			args.flags = 1u << bit;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 		}
 		args.len = 0;
-		assert_int_equal(try(name, args), -EINVAL);
+		assert_int_equal(try_operation(name, args), -EINVAL);
 	}
 	assert_int_equal(ktask_lock(target, LEN, 2), -EINVAL);
 	assert_int_equal(
@@ -91,7 +91,7 @@ static void unknown_flags(void **state)
 	assert_int_equal(ktask_fill(target, LEN, NULL, 0,
 				    KTASK_STORE_STREAM | KTASK_STORE_CACHED),
 			 -EINVAL);
-	untouched();
+	check_untouched();
 }
 
 static void fields_of_other_operations(void **state)
@@ -100,15 +100,15 @@ static void fields_of_other_operations(void **state)
 					     "unmap", "unlock" };
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(plain); i++) {
-		struct ktask_op_args args = good(plain[i]);
+		struct ktask_op_args args = make_args(plain[i]);
 
 		args.src = source;
-		assert_int_equal(try(plain[i], args), -EINVAL);
+		assert_int_equal(try_operation(plain[i], args), -EINVAL);
 		args.src = NULL;
 		args.src_len = 1;
-		assert_int_equal(try(plain[i], args), -EINVAL);
+		assert_int_equal(try_operation(plain[i], args), -EINVAL);
 	}
-	untouched();
+	check_untouched();
 }
 
 static void files_and_memory_are_not_mixed(void **state)
@@ -117,29 +117,29 @@ static void files_and_memory_are_not_mixed(void **state)
 
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
-		struct ktask_op_args args = good(name);
+		struct ktask_op_args args = make_args(name);
 
 		if (on_files(name)) {
 			args.addr = target;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 			args.addr = NULL;
 			args.len = LEN;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 			args.len = 0;
 			args.src = source;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 			args.src = NULL;
 			args.nr_files = 1;
-			assert_int_equal(try(name, args), -EINVAL);
+			assert_int_equal(try_operation(name, args), -EINVAL);
 			continue;
 		}
 		args.files = &file;
-		assert_int_equal(try(name, args), -EINVAL);
+		assert_int_equal(try_operation(name, args), -EINVAL);
 		args.files = NULL;
 		args.nr_files = 1;
-		assert_int_equal(try(name, args), -EINVAL);
+		assert_int_equal(try_operation(name, args), -EINVAL);
 	}
-	untouched();
+	check_untouched();
 }
 
 static void bad_patterns(void **state)
@@ -147,12 +147,12 @@ static void bad_patterns(void **state)
 	assert_int_equal(ktask_fill(target, LEN, source, 0, 0), -EINVAL);
 	assert_int_equal(ktask_fill(target, LEN, NULL, 1, 0), -EINVAL);
 	assert_int_equal(ktask_fill(target, LEN, source, 4097, 0), -EINVAL);
-	untouched();
+	check_untouched();
 }
 
 static void bad_options(void **state)
 {
-	struct ktask_op_args args = good("populate");
+	struct ktask_op_args args = make_args("populate");
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct {
 		struct ktask_opts opts;
@@ -180,7 +180,7 @@ static void bad_options(void **state)
 	assert_int_equal(ktask_op_run(op, &args, &longer.opts), -E2BIG);
 	assert_int_equal(ktask_op_run(NULL, &args, NULL), -EINVAL);
 	assert_int_equal(ktask_op_run(op, NULL, NULL), -EINVAL);
-	untouched();
+	check_untouched();
 
 	/* A longer structure that asks for nothing new will do. */
 	longer.more[15] = 0;
@@ -192,14 +192,14 @@ static void nothing_is_done_for_length_0(void **state)
 {
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
-		struct ktask_op_args args = good(name);
+		struct ktask_op_args args = make_args(name);
 
 		args.len = 0;
-		assert_int_equal(try(name, args), 0);
+		assert_int_equal(try_operation(name, args), 0);
 		args.addr = NULL;
-		assert_int_equal(try(name, args), 0);
+		assert_int_equal(try_operation(name, args), 0);
 	}
-	untouched();
+	check_untouched();
 }
 
 static void the_result_tells_of_it(void **state)

@@ -30,18 +30,18 @@ static void try_all(const char *name, unsigned flags)
 	} while (failed);
 }
 
-static void populating(void **state)
+static void populating_memory(void **state)
 {
 	try_all("populate", KTASK_POPULATE_READ);
 	try_all("populate", KTASK_POPULATE_READ | KTASK_POPULATE_TOUCH);
 }
 
-static void discarding(void **state)
+static void discarding_memory(void **state)
 {
 	try_all("discard", 0);
 }
 
-static void locking(void **state)
+static void locking_memory(void **state)
 {
 	char *at = map_private(LEN);
 	int error = ktask_lock(at, LEN, 0);
@@ -91,5 +91,6 @@ static void warming_files(void **state)
 	files_end(state);
 }
 
-KTEST_MAIN(KTEST(populating), KTEST(discarding), KTEST(locking),
-	   KTEST(files_without_any_memory), KTEST(warming_files))
+KTEST_MAIN(KTEST(populating_memory), KTEST(discarding_memory),
+	   KTEST(locking_memory), KTEST(files_without_any_memory),
+	   KTEST(warming_files))

@@ -12,7 +12,7 @@
 
 static size_t locked_before;
 
-static char *locked(void)
+static char *map_locked(void)
 {
 	char *at = map_private(LEN);
 
@@ -26,7 +26,7 @@ static char *locked(void)
 
 static void memory_is_unlocked_and_stays(void **state)
 {
-	char *at = locked();
+	char *at = map_locked();
 
 	assert_int_equal(ktask_unlock(at, LEN), 0);
 	assert_int_equal(status_bytes("VmLck"), locked_before);
@@ -40,7 +40,7 @@ static void memory_is_unlocked_and_stays(void **state)
 
 static void only_the_range_is_unlocked(void **state)
 {
-	char *at = locked();
+	char *at = map_locked();
 
 	assert_int_equal(ktask_unlock(at + MIB, LEN - 2 * MIB), 0);
 	assert_int_equal(status_bytes("VmLck"), locked_before + 2 * MIB);
@@ -53,7 +53,7 @@ static void holes_are_named(void **state)
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(holes); i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
-		char *at = locked();
+		char *at = map_locked();
 
 		munmap(at + holes[i], page_bytes());
 		assert_int_equal(run_op("unlock", at, LEN, 0, &result),

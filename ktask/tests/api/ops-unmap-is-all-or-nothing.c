@@ -18,7 +18,7 @@
 #endif
 
 /* All pages present, none like the other; a skirt on both sides. */
-static char *make(size_t len)
+static char *map_skirted(size_t len)
 {
 	char *at = map_private(len + 2 * SKIRT);
 
@@ -30,7 +30,7 @@ static char *make(size_t len)
 	return at + SKIRT;
 }
 
-static bool intact(const char *at, size_t from, size_t to)
+static bool is_intact(const char *at, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i += page_bytes())
 		if (*(const size_t *)(at - SKIRT + i) != i + 1)
@@ -38,7 +38,7 @@ static bool intact(const char *at, size_t from, size_t to)
 	return true;
 }
 
-static bool mapped(char *at)
+static bool is_mapped(char *at)
 {
 	unsigned char there;
 
@@ -47,11 +47,11 @@ static bool mapped(char *at)
 
 static bool skirts_intact(const char *at)
 {
-	return intact(at, 0, SKIRT) &&
-	       intact(at, SKIRT + LEN, SKIRT + LEN + SKIRT);
+	return is_intact(at, 0, SKIRT) &&
+	       is_intact(at, SKIRT + LEN, SKIRT + LEN + SKIRT);
 }
 
-static void drop(char *at)
+static void unmap_skirted(char *at)
 {
 	munmap(at - SKIRT, LEN + 2 * SKIRT);
 }
@@ -59,57 +59,57 @@ static void drop(char *at)
 static void the_middle_of_a_mapping_goes(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 
 	assert_int_equal(run_op("unmap", at, LEN, 0, &result), 0);
 	assert_int_equal(result.error, 0);
 	assert_int_equal(result.units, LEN);
 	for (size_t i = 0; i < LEN; i += page_bytes())
-		assert_false(mapped(at + i));
+		assert_false(is_mapped(at + i));
 	assert_true(skirts_intact(at));
-	drop(at);
+	unmap_skirted(at);
 }
 
 static void unaligned_edges_are_kept_to(void **state)
 {
 	size_t skew = 5 * page_bytes();
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 
 	assert_int_equal(ktask_unmap(at + skew, LEN - 2 * skew - 1), 0);
-	assert_true(mapped(at + skew - page_bytes()));
-	assert_false(mapped(at + skew));
-	assert_false(mapped(at + LEN - skew - page_bytes()));
-	assert_true(mapped(at + LEN - skew));
+	assert_true(is_mapped(at + skew - page_bytes()));
+	assert_false(is_mapped(at + skew));
+	assert_false(is_mapped(at + LEN - skew - page_bytes()));
+	assert_true(is_mapped(at + LEN - skew));
 	assert_true(skirts_intact(at));
-	drop(at);
+	unmap_skirted(at);
 }
 
 static void holes_and_many_mappings_are_unmapped(void **state)
 {
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 
 	munmap(at + 10 * MIB, MIB);
 	mprotect(at + 20 * MIB, MIB, PROT_READ);
 	assert_int_equal(ktask_unmap(at, LEN), 0);
-	assert_false(mapped(at));
-	assert_false(mapped(at + 20 * MIB));
-	assert_false(mapped(at + LEN - page_bytes()));
+	assert_false(is_mapped(at));
+	assert_false(is_mapped(at + 20 * MIB));
+	assert_false(is_mapped(at + LEN - page_bytes()));
 	assert_int_equal(ktask_unmap(at, LEN), 0);
 	assert_true(skirts_intact(at));
-	drop(at);
+	unmap_skirted(at);
 }
 
 static void locked_memory_goes(void **state)
 {
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 	size_t locked = status_bytes("VmLck");
 
 	if (ktask_lock(at, LEN, 0))
 		ktest_skip("locking %zu bytes is not permitted", LEN);
 	assert_int_equal(ktask_unmap(at, LEN), 0);
-	assert_false(mapped(at));
+	assert_false(is_mapped(at));
 	assert_int_equal(status_bytes("VmLck"), locked);
-	drop(at);
+	unmap_skirted(at);
 }
 
 static void dirty_file_pages_keep_their_contents(void **state)
@@ -122,7 +122,7 @@ static void dirty_file_pages_keep_their_contents(void **state)
 	for (size_t i = 0; i < LEN; i += page_bytes())
 		*(uint64_t *)(at + i) = i + 1;
 	assert_int_equal(ktask_unmap(at, LEN), 0);
-	assert_false(mapped(at));
+	assert_false(is_mapped(at));
 	for (size_t i = 0; i < LEN; i += page_bytes()) {
 		assert_int_equal(pread(fd, &word, 8, (off_t)i), 8);
 		assert_int_equal(word, i + 1);
@@ -130,7 +130,7 @@ static void dirty_file_pages_keep_their_contents(void **state)
 	close(fd);
 }
 
-static int stop(const struct ktask_progress *progress, void *arg)
+static int stop_job(const struct ktask_progress *progress, void *arg)
 {
 	return 1;
 }
@@ -140,18 +140,18 @@ static void cancelling_does_not_leave_half(void **state)
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_op_args args = { .struct_size = sizeof(args), .len = LEN };
 
-	args.addr = make(LEN);
-	opts.progress_func = stop;
+	args.addr = map_skirted(LEN);
+	opts.progress_func = stop_job;
 	opts.progress_ms = 1;
 	assert_int_equal(ktask_op_run(ktask_op_find("unmap"), &args, &opts), 0);
-	assert_false(mapped(args.addr));
-	assert_false(mapped((char *)args.addr + LEN - page_bytes()));
-	drop(args.addr);
+	assert_false(is_mapped(args.addr));
+	assert_false(is_mapped((char *)args.addr + LEN - page_bytes()));
+	unmap_skirted(args.addr);
 }
 
 static void late_or_not_wanted_it_is_done(const struct ktask_opts *opts)
 {
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .addr = at,
 				      .len = 16 * page_bytes() };
@@ -160,14 +160,14 @@ static void late_or_not_wanted_it_is_done(const struct ktask_opts *opts)
 	assert_int_equal(ktask_op_run(ktask_op_find("unmap"), &args, opts), 0);
 	assert_int_equal(opts->result->error, 0);
 	assert_int_equal(opts->result->units, args.len);
-	assert_false(mapped(at));
-	assert_false(mapped(at + args.len - page_bytes()));
-	assert_true(mapped(at + args.len));
-	drop(at);
+	assert_false(is_mapped(at));
+	assert_false(is_mapped(at + args.len - page_bytes()));
+	assert_true(is_mapped(at + args.len));
+	unmap_skirted(at);
 }
 
 /* So long that the caller has looked up by the end of it. */
-static bool linger(long number, const long args[6], long *result)
+static bool linger_in_call(long number, const long args[6], long *result)
 {
 	if (number != SYS_munmap)
 		return false;
@@ -185,9 +185,9 @@ static void what_is_unmapped_is_no_failure(void **state)
 	opts.deadline_ns = 1;
 	late_or_not_wanted_it_is_done(&opts);
 	opts.deadline_ns = 0;
-	opts.progress_func = stop;
+	opts.progress_func = stop_job;
 	opts.progress_ms = 1;
-	syscalls_answer = linger;
+	syscalls_answer = linger_in_call;
 	late_or_not_wanted_it_is_done(&opts);
 	syscalls_answer = NULL;
 }
@@ -195,7 +195,7 @@ static void what_is_unmapped_is_no_failure(void **state)
 /* As many mappings as the kernel allows: the next split is refused. */
 static int refused_for_want_of_mappings(void *arg)
 {
-	char *at = make(LEN), *many;
+	char *at = map_skirted(LEN), *many;
 	size_t nr = 70000;
 
 	many = mmap(NULL, nr * page_bytes(), PROT_NONE,
@@ -209,10 +209,10 @@ static int refused_for_want_of_mappings(void *arg)
 	ktest_check(munmap(at + page_bytes(), page_bytes()) == -1);
 	ktest_check(errno == ENOMEM);
 	ktest_check(ktask_unmap(at, LEN) == -ENOMEM);
-	ktest_check(intact(at, 0, LEN + 2 * SKIRT));
+	ktest_check(is_intact(at, 0, LEN + 2 * SKIRT));
 	/* At its edge nothing is split. */
 	ktest_check(ktask_unmap(at, LEN + SKIRT) == 0);
-	ktest_check(!mapped(at));
+	ktest_check(!is_mapped(at));
 	return 0;
 }
 
@@ -229,12 +229,12 @@ static void what_is_refused_is_untouched(void **state)
 
 static int sealed_stays(void *arg)
 {
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 
 	if (syscall(SYS_mseal, at - SKIRT, LEN + 2 * SKIRT, 0))
 		return 77;
 	ktest_check(ktask_unmap(at, LEN) == -EPERM);
-	ktest_check(intact(at, 0, LEN + 2 * SKIRT));
+	ktest_check(is_intact(at, 0, LEN + 2 * SKIRT));
 	return 0;
 }
 
@@ -249,13 +249,13 @@ static void sealed_memory_is_untouched(void **state)
 
 static void bad_ranges_are_refused(void **state)
 {
-	char *at = make(LEN);
+	char *at = map_skirted(LEN);
 
 	assert_int_equal(ktask_unmap(at + 1, LEN), -EINVAL);
 	assert_int_equal(ktask_unmap(at, SIZE_MAX), -EINVAL);
 	assert_int_equal(ktask_unmap(at, 0), 0);
-	assert_true(intact(at, 0, LEN + 2 * SKIRT));
-	drop(at);
+	assert_true(is_intact(at, 0, LEN + 2 * SKIRT));
+	unmap_skirted(at);
 }
 
 KTEST_MAIN(KTEST(the_middle_of_a_mapping_goes),

@@ -65,7 +65,7 @@ ssize_t pread(int fd, void *buf, size_t len, off_t pos)
 
 /* ---- what is in the cache ---- */
 
-static size_t cached(const char *path)
+static size_t count_cached(const char *path)
 {
 	size_t len = files_size(path), nr = (len + 4095) / 4096, found = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -82,7 +82,7 @@ static size_t cached(const char *path)
 	return found;
 }
 
-static char *cold(const char *name, size_t len)
+static char *make_cold(const char *name, size_t len)
 {
 	char *path = files_make(name, len, 1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -90,7 +90,7 @@ static char *cold(const char *name, size_t len)
 	assert_int_equal(fsync(fd), 0);
 	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 	close(fd);
-	if (len && cached(path))
+	if (len && count_cached(path))
 		ktest_skip("the page cache keeps what it shall forget");
 	return path;
 }
@@ -143,7 +143,7 @@ static struct ktask_file by_path(const char *path)
 static void a_file_is_read(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	char *path = cold("file", LEN + 123);
+	char *path = make_cold("file", LEN + 123);
 	struct ktask_file file = by_path(path);
 	unsigned long long before;
 	size_t found;
@@ -151,7 +151,7 @@ static void a_file_is_read(void **state)
 	do {
 		before = taken_back();
 		assert_int_equal(files_run("warm", &file, 1, 0, &result), 0);
-		found = cached(path);
+		found = count_cached(path);
 	} while (found <= LEN / 4096 && was_robbed(before));
 	assert_int_equal(found, LEN / 4096 + 1);
 	assert_int_equal(result.units, LEN + 123);
@@ -162,7 +162,7 @@ static void a_file_is_read(void **state)
 
 static void so_it_is_where_nothing_can_be_sent(void **state)
 {
-	char *path = cold("file", LEN + 123);
+	char *path = make_cold("file", LEN + 123);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned long long before;
 	size_t found;
@@ -171,7 +171,7 @@ static void so_it_is_where_nothing_can_be_sent(void **state)
 	do {
 		before = taken_back();
 		assert_int_equal(ktask_warm(fd, 0, KTASK_TO_END, 0), 0);
-		found = cached(path);
+		found = count_cached(path);
 	} while (found <= LEN / 4096 && was_robbed(before));
 	no_sendfile = false;
 	assert_int_equal(found, LEN / 4096 + 1);
@@ -182,7 +182,7 @@ static void so_it_is_where_nothing_can_be_sent(void **state)
 
 static void a_range_is_read(void **state)
 {
-	char *path = cold("file", LEN);
+	char *path = make_cold("file", LEN);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned long long before;
 	size_t found;
@@ -191,7 +191,7 @@ static void a_range_is_read(void **state)
 	do {
 		before = taken_back();
 		assert_int_equal(ktask_warm(fd, 8 * MIB, 4 * MIB, 0), 0);
-		found = cached(path);
+		found = count_cached(path);
 	} while (found < 4 * MIB / 4096 && was_robbed(before));
 	assert_true(found >= 4 * MIB / 4096);
 	assert_true(found < 12 * MIB / 4096);
@@ -207,14 +207,14 @@ static size_t length_of(unsigned i)
 	return i % 7 ? i * 1001 : 0;
 }
 
-static size_t missing(char names[][96], unsigned nr)
+static size_t count_missing(char names[][96], unsigned nr)
 {
 	size_t pages = 0;
 
 	for (unsigned i = 0; i < nr; i++)
 		if (length_of(i))
-			pages +=
-				(length_of(i) + 4095) / 4096 - cached(names[i]);
+			pages += (length_of(i) + 4095) / 4096 -
+				 count_cached(names[i]);
 	return pages;
 }
 
@@ -229,7 +229,7 @@ static void many_files_are_read(void **state)
 	for (unsigned i = 0; i < 200; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s/%u", files_directory,
 			 i);
-		cold(names[i] + strlen(files_directory) + 1, length_of(i));
+		make_cold(names[i] + strlen(files_directory) + 1, length_of(i));
 		files[i] = by_path(names[i]);
 		bytes += length_of(i);
 	}
@@ -239,14 +239,14 @@ static void many_files_are_read(void **state)
 		assert_int_equal(result.units, bytes);
 		for (unsigned i = 0; i < 200; i++)
 			assert_int_equal(files[i].size, length_of(i));
-		lost = missing(names, 200);
+		lost = count_missing(names, 200);
 	} while (lost && was_robbed(before));
 	assert_int_equal(lost, 0);
 }
 
 static void past_the_page_cache(void **state)
 {
-	char *path = cold("file", 8 * MIB + 77);
+	char *path = make_cold("file", 8 * MIB + 77);
 	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 	struct ktask_file file = by_path(path);
 
@@ -257,12 +257,12 @@ static void past_the_page_cache(void **state)
 	assert_int_equal(files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL),
 			 0);
 	assert_true(nr_reads >= 8);
-	assert_int_equal(cached(path), 0);
+	assert_int_equal(count_cached(path), 0);
 	/* From anywhere to anywhere, through a descriptor that is not direct. */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(ktask_warm(fd, 12345, 3 * MIB + 1, KTASK_FILE_DIRECT),
 			 0);
-	assert_int_equal(cached(path), 0);
+	assert_int_equal(count_cached(path), 0);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_DIRECT, 0);
 	close(fd);
 }
@@ -284,7 +284,7 @@ static unsigned huge_mappings(void)
 /* A huge page makes one request of what are else 256 pieces. */
 static void buffers_are_halves_of_huge_pages(void **state)
 {
-	char *path = cold("file", LEN);
+	char *path = make_cold("file", LEN);
 	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 	struct ktask_file file = by_path(path);
 	unsigned before;
@@ -312,8 +312,8 @@ static void one_that_fails_keeps_no_other_cold(void **state)
 	struct ktask_file files[4];
 	size_t found;
 
-	strcpy(first, cold("first", 3 * MIB));
-	strcpy(last, cold("last", 3 * MIB));
+	strcpy(first, make_cold("first", 3 * MIB));
+	strcpy(last, make_cold("last", 3 * MIB));
 	files[0] = by_path(first);
 	files[1] = by_path(files_path("nosuch"));
 	files[2] = by_path(files_directory);
@@ -322,7 +322,7 @@ static void one_that_fails_keeps_no_other_cold(void **state)
 		before = taken_back();
 		assert_int_equal(files_run("warm", files, 4, 0, &result),
 				 -ENOENT);
-		found = cached(first) + cached(last);
+		found = count_cached(first) + count_cached(last);
 	} while (found < 6 * MIB / 4096 && was_robbed(before));
 	assert_int_equal(result.error, -ENOENT);
 	assert_int_equal(result.fail_range, 1);
@@ -339,7 +339,7 @@ static void one_that_fails_keeps_no_other_cold(void **state)
 static void reading_fails_where_it_fails(void **state)
 {
 	static const off_t offsets[] = { 0, 5 * MIB, 20 * MIB + 4096 };
-	char *path = cold("file", LEN);
+	char *path = make_cold("file", LEN);
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(offsets); i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
@@ -396,14 +396,14 @@ static void nobody_waits_for_a_fifo(void **state)
 	assert_int_equal(ktest_in_child(read_fifo, path), 0);
 }
 
-static int stop(const struct ktask_progress *progress, void *arg)
+static int stop_early(const struct ktask_progress *progress, void *arg)
 {
 	return progress->units_done < progress->units_total;
 }
 
 static void it_can_be_stopped(void **state)
 {
-	char *path = cold("file", LEN);
+	char *path = make_cold("file", LEN);
 	struct ktask_file file = by_path(path);
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .files = &file,
@@ -414,11 +414,11 @@ static void it_can_be_stopped(void **state)
 	assert_int_equal(ktask_op_run(ktask_op_find("warm"), &args, &opts),
 			 -ETIMEDOUT);
 	opts.deadline_ns = 0;
-	opts.progress_func = stop;
+	opts.progress_func = stop_early;
 	opts.progress_ms = 1;
 	/* A job that ends before the first look is done. */
 	if (ktask_op_run(ktask_op_find("warm"), &args, &opts))
-		assert_true(cached(path) < LEN / 4096);
+		assert_true(count_cached(path) < LEN / 4096);
 }
 
 static int in_child(void *arg)
@@ -430,7 +430,7 @@ static int in_child(void *arg)
 
 static void in_a_forked_child(void **state)
 {
-	char *path = cold("file", LEN);
+	char *path = make_cold("file", LEN);
 	unsigned long long before;
 	size_t found;
 
@@ -439,7 +439,7 @@ static void in_a_forked_child(void **state)
 	do {
 		before = taken_back();
 		assert_int_equal(ktest_in_child(in_child, path), 0);
-		found = cached(path);
+		found = count_cached(path);
 	} while (found < LEN / 4096 && was_robbed(before));
 	assert_int_equal(found, LEN / 4096);
 }

@@ -25,7 +25,7 @@ struct call {
 	bool without_memory;
 };
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
@@ -39,7 +39,7 @@ static void run_jobs(void)
 {
 	struct ktask_job *job;
 	struct ktask_result result = KTASK_RESULT_INIT;
-	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, do_nothing, NULL, 1);
 
 	ktask_ctl_set_result(&ctl, &result);
 	ktask_ctl_set_progress(&ctl, continue_always, NULL, 1);
@@ -108,7 +108,7 @@ static int in_a_small_thread(void *arg)
 	return 0;
 }
 
-static void check(const char *name, unsigned flags, bool without_memory)
+static void check_call(const char *name, unsigned flags, bool without_memory)
 {
 	struct call call = { name, flags, without_memory };
 	int status = ktest_in_child(in_a_small_thread, &call);
@@ -124,16 +124,16 @@ static void every_operation(void **state)
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers need stack of their own");
 	path = files_make("from", 9 * MIB, 1);
-	check(NULL, 0, false);
+	check_call(NULL, 0, false);
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
 
-		check(name, 0, false);
-		check(name, 0, true);
+		check_call(name, 0, false);
+		check_call(name, 0, true);
 	}
 	/* Past the page cache everything goes through memory of ours. */
 	for (int without = 0; without < 2; without++)
-		check("warm", KTASK_FILE_DIRECT, without);
+		check_call("warm", KTASK_FILE_DIRECT, without);
 }
 
 int main(void)

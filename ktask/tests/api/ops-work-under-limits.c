@@ -17,7 +17,7 @@
 
 #define LEN (32 * MIB)
 
-static void limit(int what, rlim_t to)
+static void set_limit(int what, rlim_t to)
 {
 	struct rlimit now;
 
@@ -31,7 +31,7 @@ static void use_descriptors(int nr_free)
 {
 	int last = -1, fd;
 
-	limit(RLIMIT_NOFILE, 64);
+	set_limit(RLIMIT_NOFILE, 64);
 	while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		last = fd;
 	ktest_check(errno == EMFILE);
@@ -181,7 +181,7 @@ static int without_threads(void *arg)
 				   .len = KTASK_TO_END };
 	struct ktask_result result = KTASK_RESULT_INIT;
 
-	limit(RLIMIT_NPROC, 1);
+	set_limit(RLIMIT_NPROC, 1);
 	ktest_check(files_run("warm", &file, 1, 0, &result) == 0);
 	ktest_check(result.units == 9 * MIB);
 	return 0;
@@ -203,7 +203,7 @@ static int without_address_space(void *arg)
 				   .len = KTASK_TO_END };
 
 	/* Nothing can be mapped or allocated any more. */
-	limit(RLIMIT_AS, 1);
+	set_limit(RLIMIT_AS, 1);
 	ktest_check(files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL) == 0);
 	return 0;
 }

@@ -187,7 +187,7 @@ static int see_stop(struct ends *ends, pid_t tid, int status)
 	return WSTOPSIG(status);
 }
 
-static void trace(struct ends *ends, pid_t child)
+static void trace_child(struct ends *ends, pid_t child)
 {
 	int status;
 	pid_t tid;
@@ -235,7 +235,7 @@ static void check_end(void (*end)(void), int signal)
 		ktest_skip("may not trace");
 	}
 	ptrace(PTRACE_CONT, child, NULL, 0);
-	trace(&ends, child);
+	trace_child(&ends, child);
 	if (ends.status == 77 << 8)
 		ktest_skip("no helper came");
 	if (signal)

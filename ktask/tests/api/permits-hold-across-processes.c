@@ -45,7 +45,7 @@ static struct {
 	int takes; /* of the process that is to be killed */
 } * shared;
 
-static unsigned cap(void)
+static unsigned read_cap(void)
 {
 	struct ktask_limit limits[16] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 16);
@@ -78,7 +78,7 @@ static const struct registry *find_registry(void)
 	return registry;
 }
 
-static void burn(unsigned turns)
+static void burn_turns(unsigned turns)
 {
 	for (volatile unsigned i = 0; i < turns; i++)
 		;
@@ -138,7 +138,7 @@ static int count_chunk(void *start, void *end, void *arg)
 		if (counting->naps)
 			usleep(50);
 		else
-			burn(20000);
+			burn_turns(20000);
 	__atomic_add_fetch(&shared->units, (int)((char *)end - (char *)start),
 			   __ATOMIC_RELAXED);
 	if (helper)
@@ -150,7 +150,8 @@ static int count_chunk(void *start, void *end, void *arg)
  * threads is fixed. */
 static int run_counted(size_t units, bool naps)
 {
-	struct counting counting = { gettid(), naps, cap(), find_registry() };
+	struct counting counting = { gettid(), naps, read_cap(),
+				     find_registry() };
 	DEFINE_KTASK_CTL(ctl, count_chunk, &counting, 1);
 
 	if (naps)
@@ -222,11 +223,11 @@ static void the_cap_holds_and_all_work_is_done(void **state)
 static int take_all_permits(void *arg)
 {
 	ktest_check(!run_counted(100, false));
-	for (unsigned i = 0; i < cap(); i++)
+	for (unsigned i = 0; i < read_cap(); i++)
 		ktest_check(permits_take((uint32_t)gettid()) == (int)i);
 	ktest_check(permits_take((uint32_t)gettid()) == -1);
-	ktest_check(permits_used() == cap());
-	for (unsigned i = 0; i < cap(); i++)
+	ktest_check(permits_used() == read_cap());
+	for (unsigned i = 0; i < read_cap(); i++)
 		permits_put((int)i);
 	ktest_check(permits_used() == 0);
 	return 0;
@@ -236,12 +237,12 @@ static int take_all_permits(void *arg)
 static _Noreturn void take_and_put(void)
 {
 	/* Opens the registry. */
-	cap();
+	read_cap();
 	for (unsigned i = 0;; i++) {
 		int permit = permits_take((uint32_t)gettid());
 
 		__atomic_store_n(&shared->takes, (int)i, __ATOMIC_RELAXED);
-		burn(i % 64);
+		burn_turns(i % 64);
 		if (permit >= 0)
 			permits_put(permit);
 	}
@@ -316,7 +317,7 @@ static void killed_processes_leave_no_permit_behind(void **state)
 static int die_with_all_permits(void *arg)
 {
 	ktest_check(!run_counted(100, false));
-	for (unsigned i = 0; i < cap(); i++)
+	for (unsigned i = 0; i < read_cap(); i++)
 		permits_take((uint32_t)gettid());
 	raise(SIGKILL);
 	return 0;

@@ -25,14 +25,14 @@ static struct {
 	int blocks[2]; /* a pipe that nobody writes to until the end */
 } * shared;
 
-static int begin(void **state)
+static int map_shared(void **state)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return shared == MAP_FAILED || pipe(shared->blocks);
 }
 
-static int end(void **state)
+static int unmap_shared(void **state)
 {
 	munmap(shared, sizeof(*shared));
 	return remove_registry();
@@ -114,8 +114,8 @@ static void the_dead_do_not_yield(void **state)
 }
 
 /* Turns that job @entry of two has between @from_ms and @to_ms. */
-static unsigned turns(int entry, uint64_t start_ns, unsigned from_ms,
-		      unsigned to_ms)
+static unsigned count_turns(int entry, uint64_t start_ns, unsigned from_ms,
+			    unsigned to_ms)
 {
 	uint64_t until_ns;
 	unsigned nr = 0;
@@ -135,12 +135,12 @@ static int speak_for_a_job(void *arg)
 	first = permits_entry_begin(1, "first", 1, start_ns);
 	second = permits_entry_begin(1, "second", 1, start_ns);
 	ktest_check(first >= 0 && second >= 0);
-	ktest_check(turns(first, start_ns, 52, 90) == 38);
+	ktest_check(count_turns(first, start_ns, 52, 90) == 38);
 	permits_entry_touch(second, start_ns + 50000000);
-	ktest_check(turns(first, start_ns, 52, 90) < 38);
+	ktest_check(count_turns(first, start_ns, 52, 90) < 38);
 	permits_entry_end(second);
 	permits_entry_touch(second, start_ns + 90000000);
-	ktest_check(turns(first, start_ns, 92, 130) == 38);
+	ktest_check(count_turns(first, start_ns, 92, 130) == 38);
 	permits_entry_end(first);
 	return 0;
 }
@@ -227,7 +227,7 @@ static void a_second_job_does_not_wait_for_a_blocked_helper(void **state)
 }
 
 /* The caller's one chunk lasts until a helper is in the other one. */
-static int meet(void *start, void *end_pos, void *arg)
+static int meet_helper(void *start, void *end_pos, void *arg)
 {
 	if (is_helper())
 		set_flag(arg);
@@ -250,7 +250,7 @@ static void *take_and_give(void *arg)
 static int late_permit(void *arg)
 {
 	uint32_t met = 0;
-	DEFINE_KTASK_CTL(ctl, meet, &met, 1);
+	DEFINE_KTASK_CTL(ctl, meet_helper, &met, 1);
 	pthread_t thread;
 
 	one_permit();
@@ -279,5 +279,5 @@ int main(void)
 		KTEST(a_helper_waits_for_its_permit_alone),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, map_shared, unmap_shared);
 }

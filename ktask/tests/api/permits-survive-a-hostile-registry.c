@@ -29,7 +29,7 @@
 #define NAMES 8
 #define TABLE_BYTES (1 << 20)
 
-static int nothing(void *start, void *end, void *arg)
+static int count_units(void *start, void *end, void *arg)
 {
 	__atomic_add_fetch((size_t *)arg, (size_t)((char *)end - (char *)start),
 			   __ATOMIC_RELAXED);
@@ -39,7 +39,7 @@ static int nothing(void *start, void *end, void *arg)
 static int job_as_user(void *arg)
 {
 	size_t units = 0;
-	DEFINE_KTASK_CTL(ctl, nothing, &units, 1);
+	DEFINE_KTASK_CTL(ctl, count_units, &units, 1);
 
 	ktest_check(!setresgid(USER, USER, USER));
 	ktest_check(!setresuid(USER, USER, USER));
@@ -320,7 +320,7 @@ static void an_interrupted_call_is_repeated(void **state)
 #define REGISTRIES_MOST 1024
 
 /* Names with nothing behind them: @from to @to, not included. */
-static void fill(const char *name, int from, int to)
+static void plant_names(const char *name, int from, int to)
 {
 	char path[64];
 
@@ -348,13 +348,13 @@ static int read_many_names(void *arg)
 	ktest_check(!is_cut());
 	put_file("/dev/shm/x", 64, 0644, 0, true);
 	/* Our own is there already. */
-	fill("ktask-slots-", 1, REGISTRIES_MOST);
+	plant_names("ktask-slots-", 1, REGISTRIES_MOST);
 	ktest_check(!is_cut());
-	fill("ktask-slots-", REGISTRIES_MOST, REGISTRIES_MOST + 1);
+	plant_names("ktask-slots-", REGISTRIES_MOST, REGISTRIES_MOST + 1);
 	ktest_check(is_cut());
 	ktest_check(!unlink("/dev/shm/ktask-slots-1.0"));
 	ktest_check(!is_cut());
-	fill("other-", 0, NAMES_MOST);
+	plant_names("other-", 0, NAMES_MOST);
 	ktest_check(is_cut());
 	return 0;
 }

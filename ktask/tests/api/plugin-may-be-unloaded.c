@@ -39,7 +39,7 @@ static void check_counts(void)
 }
 
 /* The library that was built with this test, two directories up. */
-static void *load(void)
+static void *load_library(void)
 {
 	char path[4096];
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 64);
@@ -80,7 +80,7 @@ static void start_and_wait(void *library)
 	*(void **)&wait = dlsym(library, "ktask_wait");
 	ktest_check(start && wait);
 	ktest_check(!start(&job, NULL, NR_UNITS, &ctl));
-	ktest_check(!dlclose(load()));
+	ktest_check(!dlclose(load_library()));
 	ktest_check(!wait(job));
 	check_counts();
 }
@@ -90,18 +90,18 @@ static void load_and_unload(useconds_t pause_us)
 	void *library;
 
 	for (int i = 0; i < NR_ROUNDS; i++) {
-		library = load();
+		library = load_library();
 		run_job(library);
 		start_and_wait(library);
 		ktest_check(!dlclose(library));
 		usleep(pause_us);
 	}
-	library = load();
+	library = load_library();
 	run_job(library);
 	ktest_check(!dlclose(library));
 }
 
-static int rounds(void *arg)
+static int load_often(void *arg)
 {
 	load_and_unload(0);
 	return ALL_WELL;
@@ -124,19 +124,19 @@ static int rounds_and_exit(void *arg)
 
 static int load_and_leave(void *arg)
 {
-	ktest_check(!dlclose(load()));
+	ktest_check(!dlclose(load_library()));
 	exit(ALL_WELL);
 }
 
 static int close_and_fork(void *arg)
 {
 	load_and_unload(0);
-	return ktest_in_child(rounds, NULL) == ALL_WELL << 8 ? ALL_WELL : 1;
+	return ktest_in_child(load_often, NULL) == ALL_WELL << 8 ? ALL_WELL : 1;
 }
 
 static void with_jobs_between(void **state)
 {
-	assert_int_equal(ktest_in_child(rounds, NULL), ALL_WELL << 8);
+	assert_int_equal(ktest_in_child(load_often, NULL), ALL_WELL << 8);
 }
 
 static void while_helpers_end(void **state)

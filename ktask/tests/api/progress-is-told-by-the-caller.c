@@ -19,7 +19,7 @@ struct told {
 	uint64_t remaining_ns;
 };
 
-static int tell(const struct ktask_progress *progress, void *arg)
+static int check_progress(const struct ktask_progress *progress, void *arg)
 {
 	struct told *told = arg;
 
@@ -64,7 +64,7 @@ static int run_told(struct work *work, struct told *told, unsigned max_threads)
 	work->arg = told;
 	work_begin(work, NR_UNITS);
 	ktask_ctl_set_max_threads(&ctl, max_threads);
-	ktask_ctl_set_progress(&ctl, tell, told, 1);
+	ktask_ctl_set_progress(&ctl, check_progress, told, 1);
 	return ktask_run(WORK_BASE, NR_UNITS, &ctl);
 }
 
@@ -132,7 +132,7 @@ static int run_smallest(struct work *work, struct told *told)
 	told->work = work;
 	told->stop_at = 1;
 	work_begin(work, NR_UNITS);
-	ktask_ctl_set_progress(&ctl, tell, told, 0);
+	ktask_ctl_set_progress(&ctl, check_progress, told, 0);
 	return ktask_run(WORK_BASE, NR_UNITS, &ctl);
 }
 

@@ -45,8 +45,8 @@ static struct ktask_uring_buffers buffers_at(char *at)
 	return buffers;
 }
 
-static int prepare(const struct way *way, struct ktask_register_ctl *ctl,
-		   struct ktask_uring_buffers *buffers)
+static int prepare_ctl(const struct way *way, struct ktask_register_ctl *ctl,
+		       struct ktask_uring_buffers *buffers)
 {
 	if (way->is_uring) {
 		*ctl = (struct ktask_register_ctl)KTASK_REGISTER_CTL_INIT;
@@ -69,7 +69,7 @@ static int attempt_to_register(const struct way *way, char *at,
 	struct ktask_register_ctl ctl;
 	struct ktask_uring_buffers buffers = buffers_at(at);
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	int error = prepare(way, &ctl, &buffers);
+	int error = prepare_ctl(way, &ctl, &buffers);
 
 	ktest_check(!error);
 	opts.result = result;

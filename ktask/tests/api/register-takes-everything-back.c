@@ -84,7 +84,7 @@ static void every_piece_may_fail_among_several(void **state)
 }
 
 /* From the fifth call on it is not there. */
-static int vanish(struct device *device, char *start, char *end)
+static int lose_device(struct device *device, char *start, char *end)
 {
 	unsigned calls;
 
@@ -107,7 +107,7 @@ static void a_device_may_disappear(void **state)
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(flags); i++) {
 		device_init(&device);
 		device.any_order = flags[i];
-		device.before = vanish;
+		device.before = lose_device;
 		device.take_error = -EIO;
 		attempt_to_register(&attempt, flags[i], at);
 		assert_int_equal(attempt.error, -ENODEV);

@@ -36,8 +36,8 @@ static bool refuse_cloning(long number, const long args[6], long *result)
 	return number == SYS_io_uring_register && args[1] == CLONE_BUFFERS;
 }
 
-static int prepare(struct ktask_register_ctl *ctl,
-		   struct ktask_uring_buffers *buffers, bool clones)
+static int prepare_ctl(struct ktask_register_ctl *ctl,
+		       struct ktask_uring_buffers *buffers, bool clones)
 {
 	int error;
 
@@ -111,7 +111,7 @@ static void register_and_read(bool clones, size_t len)
 	struct ktask_registration *registration;
 	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
-	assert_int_equal(prepare(&ctl, &buffers, clones), 0);
+	assert_int_equal(prepare_ctl(&ctl, &buffers, clones), 0);
 	assert_int_equal(ktask_register(&registration, at, len, &ctl, NULL), 0);
 	assert_int_equal(slots_in_use(at, len), (len + SLOT - 1) / SLOT);
 	/* Its last byte, but none behind. */
@@ -181,7 +181,7 @@ static void a_table_that_is_too_small_is_told(void **state)
 	buffers = buffers_at(at);
 	buffers.first_slot = FIRST + 5;
 	opts.result = &result;
-	assert_int_equal(prepare(&ctl, &buffers, false), 0);
+	assert_int_equal(prepare_ctl(&ctl, &buffers, false), 0);
 	assert_true(ktask_register(&registration, at, LEN, &ctl, &opts) < 0);
 	assert_null(registration);
 	assert_true(result.fail_offset < LEN);
@@ -251,7 +251,7 @@ static int meet_the_limit(void *arg)
 	ktest_check(become_limited());
 	ktest_check(uring_open(&ring, 2 * NR_SLOTS + FIRST));
 	buffers = buffers_at(at);
-	ktest_check(!prepare(&ctl, &buffers, *clones));
+	ktest_check(!prepare_ctl(&ctl, &buffers, *clones));
 	opts.result = &result;
 	ktest_check(ktask_register(&registration, at, 2 * LEN, &ctl, &opts) ==
 		    -ENOMEM);
@@ -416,7 +416,7 @@ static int register_all(struct ktask_registration **registration, char *at,
 
 	buffers = buffers_at(at);
 	open_ring_to_lose(&buffers);
-	assert_int_equal(prepare(&ctl, &buffers, clones), 0);
+	assert_int_equal(prepare_ctl(&ctl, &buffers, clones), 0);
 	ctl.max_piece_bytes = LOST_SLOT;
 	lost.calls = 0;
 	lost.add = ctl.register_func;

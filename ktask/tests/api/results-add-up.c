@@ -47,8 +47,8 @@ static void check_nodes(const struct ktask_result *result, unsigned nr_nodes)
 	assert_int_equal(chunks, result->chunks);
 }
 
-static void check(const struct ktask_result *result, const struct work *work,
-		  unsigned nr_nodes)
+static void check_result(const struct ktask_result *result,
+			 const struct work *work, unsigned nr_nodes)
 {
 	size_t nr_done = 0;
 
@@ -88,8 +88,8 @@ static void run_ranges(size_t nr, int nr_nids, bool fails)
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_run_numa(nodes, nr, &ctl), fails ? -EIO : 0);
 	assert_int_equal(result.error, fails ? -EIO : 0);
-	check(&result, &work,
-	      nr < (size_t)nr_nids ? (unsigned)nr : (unsigned)nr_nids);
+	check_result(&result, &work,
+		     nr < (size_t)nr_nids ? (unsigned)nr : (unsigned)nr_nids);
 	work_end(&work);
 }
 
@@ -127,7 +127,7 @@ static void more_nodes_than_fit(void **state)
 	largest = 0;
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_run_numa(nodes, 20, &ctl), 0);
-	check(&result, &work, KTASK_RESULT_NODES);
+	check_result(&result, &work, KTASK_RESULT_NODES);
 	work_end(&work);
 }
 
@@ -184,7 +184,7 @@ static void small_jobs_have_results_too(void **state)
 	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), 0);
 	assert_int_equal(result.threads, 1);
 	assert_int_equal(result.chunks, 1);
-	check(&result, &work, 1);
+	check_result(&result, &work, 1);
 	work_end(&work);
 }
 

@@ -37,12 +37,12 @@ static struct {
 	uint32_t nr_jobs, nr_failed, nr_cancelled, nr_late;
 } soak;
 
-static uint64_t pick(struct load *load, uint64_t bound)
+static uint64_t pick_below(struct load *load, uint64_t bound)
 {
 	return ktest_random_below(&load->random, bound);
 }
 
-static void add(uint32_t *value)
+static void add_one(uint32_t *value)
 {
 	__atomic_add_fetch(value, 1, __ATOMIC_RELAXED);
 }
@@ -84,7 +84,7 @@ static int do_units(void *start, void *end, void *arg)
 	for (volatile size_t i = 0; i < (to - from) * load->spin; i++)
 		;
 	if (load->nest_at >= from && load->nest_at < to && !inner_is_exact())
-		add(&load->nr_wrong);
+		add_one(&load->nr_wrong);
 	if (load->fail_at >= from && load->fail_at < to) {
 		ktask_fail_at((void *)load->fail_at);
 		return FAILURE;
@@ -103,74 +103,75 @@ static void undo_units(void *start, void *end, void *arg)
 /* Once in @nr times a unit of the job. */
 static size_t at_times(struct load *load, unsigned nr)
 {
-	return pick(load, nr) ? NEVER : pick(load, load->nr_units);
+	return pick_below(load, nr) ? NEVER : pick_below(load, load->nr_units);
 }
 
-static void choose(struct load *load, struct ktask_ctl *ctl)
+static void choose_job(struct load *load, struct ktask_ctl *ctl)
 {
-	load->nr_units = 1 + pick(load, MAX_UNITS);
-	load->spin = (unsigned)pick(load, 3) * 100;
+	load->nr_units = 1 + pick_below(load, MAX_UNITS);
+	load->spin = (unsigned)pick_below(load, 3) * 100;
 	load->fail_at = at_times(load, 8);
 	load->nest_at = at_times(load, 4);
 	load->nr_wrong = 0;
 	memset(load->count, 0, sizeof(load->count));
 
-	ktask_ctl_init(ctl, do_units, load, 1 + pick(load, 60));
+	ktask_ctl_init(ctl, do_units, load, 1 + pick_below(load, 60));
 	ktask_ctl_set_undo_func(ctl, undo_units);
-	ktask_ctl_set_align(ctl, (size_t)1 << pick(load, 5));
-	ktask_ctl_set_max_threads(ctl, (unsigned)pick(load, 5));
-	ktask_ctl_set_chunk_us(ctl, (unsigned)pick(load, 200));
-	if (!pick(load, 5))
-		ktask_ctl_set_deadline(ctl, 1 + pick(load, 500000));
+	ktask_ctl_set_align(ctl, (size_t)1 << pick_below(load, 5));
+	ktask_ctl_set_max_threads(ctl, (unsigned)pick_below(load, 5));
+	ktask_ctl_set_chunk_us(ctl, (unsigned)pick_below(load, 200));
+	if (!pick_below(load, 5))
+		ktask_ctl_set_deadline(ctl, 1 + pick_below(load, 500000));
 }
 
 /* Cuts [0, nr_units) into ranges, some of them empty.  Return: how many. */
-static size_t cut(struct load *load, struct ktask_node *nodes)
+static size_t cut_ranges(struct load *load, struct ktask_node *nodes)
 {
-	size_t nr = 1 + pick(load, MAX_RANGES), from = 0;
+	size_t nr = 1 + pick_below(load, MAX_RANGES), from = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		size_t left = load->nr_units - from;
-		size_t units = i + 1 < nr ? pick(load, left + 1) : left;
+		size_t units = i + 1 < nr ? pick_below(load, left + 1) : left;
 
 		nodes[i].start = (void *)from;
 		nodes[i].task_size = units;
-		nodes[i].nid = (int)pick(load, 4) - 1;
+		nodes[i].nid = (int)pick_below(load, 4) - 1;
 		from += units;
 	}
 	return nr;
 }
 
-static int finish(struct load *load, struct ktask_job *job, bool *cancelled)
+static int finish_job(struct load *load, struct ktask_job *job, bool *cancelled)
 {
-	if (!pick(load, 2))
-		usleep((useconds_t)pick(load, 300));
-	*cancelled = !pick(load, 3);
+	if (!pick_below(load, 2))
+		usleep((useconds_t)pick_below(load, 300));
+	*cancelled = !pick_below(load, 3);
 	if (*cancelled)
 		ktask_cancel(job);
-	if (!pick(load, 2))
+	if (!pick_below(load, 2))
 		ktask_poll(job, NULL);
 	return ktask_wait(job);
 }
 
-static int run(struct load *load, struct ktask_ctl *ctl, bool *cancelled)
+static int run_job(struct load *load, struct ktask_ctl *ctl, bool *cancelled)
 {
 	struct ktask_node nodes[MAX_RANGES + 1];
 	struct ktask_job *job;
 	int error;
 
-	switch (pick(load, 4)) {
+	switch (pick_below(load, 4)) {
 	case 0:
 		return ktask_run(NULL, load->nr_units, ctl);
 	case 1:
-		return ktask_run_numa(nodes, cut(load, nodes), ctl);
+		return ktask_run_numa(nodes, cut_ranges(load, nodes), ctl);
 	case 2:
 		error = ktask_start(&job, NULL, load->nr_units, ctl);
 		break;
 	default:
-		error = ktask_start_numa(&job, nodes, cut(load, nodes), ctl);
+		error = ktask_start_numa(&job, nodes, cut_ranges(load, nodes),
+					 ctl);
 	}
-	return error ? error : finish(load, job, cancelled);
+	return error ? error : finish_job(load, job, cancelled);
 }
 
 /* ---- what must hold ---- */
@@ -190,13 +191,13 @@ static bool may_return(const struct load *load, const struct ktask_ctl *ctl,
 	case 0:
 		return load->fail_at == NEVER;
 	case FAILURE:
-		add(&soak.nr_failed);
+		add_one(&soak.nr_failed);
 		return load->fail_at != NEVER;
 	case -ECANCELED:
-		add(&soak.nr_cancelled);
+		add_one(&soak.nr_cancelled);
 		return cancelled;
 	case -ETIMEDOUT:
-		add(&soak.nr_late);
+		add_one(&soak.nr_late);
 		return ctl->deadline_ns;
 	default:
 		return false;
@@ -221,12 +222,12 @@ static bool one_job(struct load *load)
 	struct ktask_ctl ctl;
 	int error;
 
-	choose(load, &ctl);
-	with_result = pick(load, 2);
+	choose_job(load, &ctl);
+	with_result = pick_below(load, 2);
 	if (with_result)
 		ktask_ctl_set_result(&ctl, &result);
-	error = run(load, &ctl, &cancelled);
-	add(&soak.nr_jobs);
+	error = run_job(load, &ctl, &cancelled);
+	add_one(&soak.nr_jobs);
 	return may_return(load, &ctl, cancelled, error) &&
 	       all_counts_are(load, !error) && !load->nr_wrong &&
 	       (!with_result || result_is_right(load, &result, error));
@@ -251,7 +252,7 @@ static void *run_jobs(void *arg)
 		load->random = soak.seed + (uintptr_t)arg * 1000003;
 	while (!wrong && goes_on()) {
 		wrong = !one_job(load);
-		if (!pick(load, 100))
+		if (!pick_below(load, 100))
 			ktask_trim();
 	}
 	free(load);

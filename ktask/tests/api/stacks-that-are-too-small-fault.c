@@ -34,7 +34,7 @@ struct call {
 	size_t left; /* bytes of stack */
 };
 
-static void run(const struct call *call)
+static void run_call(const struct call *call)
 {
 	struct ktask_file file = { .struct_size = sizeof(file),
 				   .path = path,
@@ -59,7 +59,7 @@ static void *leave_little(void *arg)
 	volatile char *rest = alloca(used - call->left);
 
 	rest[0] = 0;
-	run(call);
+	run_call(call);
 	return NULL;
 }
 
@@ -107,7 +107,7 @@ static bool is_enough(struct call *call)
 	return !status;
 }
 
-static void check(const char *name, unsigned flags)
+static void check_call(const char *name, unsigned flags)
 {
 	struct call call = { name, flags, LEFT_MOST };
 	unsigned done = 0, ended = 0;
@@ -124,9 +124,9 @@ static void no_frame_steps_over_the_guard(void **state)
 		ktest_skip("sanitizers need stack of their own");
 	map_stack();
 	path = files_make("file", 3 * MIB, 1);
-	check("populate", 0);
-	check("fill", 0);
-	check("warm", KTASK_FILE_DIRECT);
+	check_call("populate", 0);
+	check_call("fill", 0);
+	check_call("warm", KTASK_FILE_DIRECT);
 }
 
 int main(int argc, char **argv)

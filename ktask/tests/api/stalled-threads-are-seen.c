@@ -61,7 +61,7 @@ static void set_up(void)
 	running = 0;
 }
 
-static unsigned seen(uint64_t ms)
+static unsigned count_stalled(uint64_t ms)
 {
 	return sample_stalled(&manager, done, running, ms * MS);
 }
@@ -69,36 +69,36 @@ static unsigned seen(uint64_t ms)
 static void all_stall_once_nothing_is_done(void **state)
 {
 	set_up();
-	assert_int_equal(seen(1), 0);
-	assert_int_equal(seen(20), 0);
-	assert_int_equal(seen(21), 4);
+	assert_int_equal(count_stalled(1), 0);
+	assert_int_equal(count_stalled(20), 0);
+	assert_int_equal(count_stalled(21), 4);
 	/* A thread that joins is stalled after as long. */
 	worker_items[1].host.tid = 5;
 	manager.helpers.nr_used = 2;
-	assert_int_equal(seen(30), 4);
-	assert_int_equal(seen(49), 4);
-	assert_int_equal(seen(50), 5);
+	assert_int_equal(count_stalled(30), 4);
+	assert_int_equal(count_stalled(49), 4);
+	assert_int_equal(count_stalled(50), 5);
 }
 
 static void who_gets_on_counts_no_more(void **state)
 {
 	set_up();
-	seen(1);
-	assert_int_equal(seen(50), 4);
+	count_stalled(1);
+	assert_int_equal(count_stalled(50), 4);
 	job.own_items[0].worker.units = 1;
 	done++;
-	assert_int_equal(seen(51), 3);
+	assert_int_equal(count_stalled(51), 3);
 	worker_items[0].worker.units = 1;
 	done++;
-	assert_int_equal(seen(52), 2);
+	assert_int_equal(count_stalled(52), 2);
 	job.ctx.caller.units = 1;
 	job.own_items[1].host.tid = 0;
 	done++;
-	assert_int_equal(seen(53), 0);
+	assert_int_equal(count_stalled(53), 0);
 	/* Work is done: only a rate tells how many pay. */
 	for (uint64_t ms = 53; ms < 200; ms++) {
 		done++;
-		assert_int_equal(seen(ms), 0);
+		assert_int_equal(count_stalled(ms), 0);
 	}
 }
 
@@ -106,13 +106,13 @@ static void who_gets_on_counts_no_more(void **state)
 static void none_count_while_one_runs(void **state)
 {
 	set_up();
-	seen(1);
+	count_stalled(1);
 	running = 1;
-	assert_int_equal(seen(500), 0);
+	assert_int_equal(count_stalled(500), 0);
 	running = 0;
-	assert_int_equal(seen(501), 4);
+	assert_int_equal(count_stalled(501), 4);
 	running = 1;
-	assert_int_equal(seen(502), 4);
+	assert_int_equal(count_stalled(502), 4);
 }
 
 /* A chunk of a slow device takes its time. */
@@ -120,15 +120,15 @@ static void long_chunks_stall_later(void **state)
 {
 	set_up();
 	job.ctx.job.cost.mean = 10 * MS << KT_COST_SHIFT;
-	seen(1);
-	assert_int_equal(seen(60), 0);
-	assert_int_equal(seen(61), 4);
+	count_stalled(1);
+	assert_int_equal(count_stalled(60), 0);
+	assert_int_equal(count_stalled(61), 4);
 	/* Not for ever, though. */
 	set_up();
 	job.ctx.job.cost.mean = 10000 * MS << KT_COST_SHIFT;
-	seen(1);
-	assert_int_equal(seen(220), 0);
-	assert_int_equal(seen(221), 4);
+	count_stalled(1);
+	assert_int_equal(count_stalled(220), 0);
+	assert_int_equal(count_stalled(221), 4);
 }
 
 /* 64 threads wait for a device that does one chunk in 10 ms: once it has
@@ -137,11 +137,11 @@ static void slow_devices_recover(void **state)
 {
 	set_up();
 	job.ctx.job.cost.mean = 4 * MS << KT_COST_SHIFT;
-	seen(1);
-	assert_int_equal(seen(40), 4);
+	count_stalled(1);
+	assert_int_equal(count_stalled(40), 4);
 	job.ctx.job.cost.mean = 60 * MS << KT_COST_SHIFT;
 	done++;
-	assert_int_equal(seen(60), 0);
+	assert_int_equal(count_stalled(60), 0);
 }
 
 KTEST_MAIN(KTEST(other_threads_and_chunks_begin_anew),

@@ -32,7 +32,7 @@ static int spin_chunk(void *start, void *end_pos, void *arg)
 }
 
 /* Threads that run on the machine, by its account. */
-static void running(unsigned nr)
+static void put_running(unsigned nr)
 {
 	char text[64];
 
@@ -61,7 +61,7 @@ static struct ktask_job *start_beside_others(struct ktask_ctl *ctl, size_t size)
 	struct ktask_job *job;
 
 	become_user();
-	running(1000);
+	put_running(1000);
 	ktest_check(!ktask_start(&job, NULL, size, ctl));
 	return job;
 }
@@ -75,7 +75,7 @@ static uint64_t units_done(struct ktask_job *job)
 }
 
 /* Return: false if it does not move for long. */
-static bool moves(struct ktask_job *job)
+static bool await_progress(struct ktask_job *job)
 {
 	uint64_t from = units_done(job), begin_ns = ktest_now_ns();
 
@@ -111,13 +111,13 @@ static int begin_and_rest(void *arg)
 	job = start_beside_others(&ctl, 120000000000 / UNIT_NS);
 	usleep(50000);
 	ktest_check(units_done(job) == 0);
-	running(0);
-	ktest_check(moves(job));
-	running(1000);
+	put_running(0);
+	ktest_check(await_progress(job));
+	put_running(1000);
 	ktest_check(comes_to_rest(job));
-	running(0);
-	ktest_check(moves(job));
-	running(1000);
+	put_running(0);
+	ktest_check(await_progress(job));
+	put_running(1000);
 	ktask_cancel(job);
 	ktest_check(ktask_wait(job) == -ECANCELED);
 	tree_end(&tree);

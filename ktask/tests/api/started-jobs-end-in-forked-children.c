@@ -29,7 +29,8 @@ static int do_slowly(void *start, void *end, void *arg)
 	return tally_do(start, end, arg);
 }
 
-static struct ktask_job *start(struct tally *tally, struct ktask_result *result)
+static struct ktask_job *start_job(struct tally *tally,
+				   struct ktask_result *result)
 {
 	DEFINE_KTASK_CTL(ctl, do_slowly, tally, 10);
 	struct ktask_job *job;
@@ -96,7 +97,7 @@ static void fork_while_started(int (*in_child)(void *job))
 
 	for (int i = 0; i < NR_FORKS; i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
-		struct ktask_job *job = start(&tally, &result);
+		struct ktask_job *job = start_job(&tally, &result);
 
 		pause_a_while();
 		assert_int_equal(ktest_in_child_for(in_child, job, SECONDS),
@@ -144,7 +145,7 @@ static void many_copies_end_too(void **state)
 	struct ktask_job *jobs[NR_JOBS];
 
 	for (int i = 0; i < NR_JOBS; i++)
-		jobs[i] = start(&tallies[i], NULL);
+		jobs[i] = start_job(&tallies[i], NULL);
 	pause_a_while();
 	assert_int_equal(
 		ktest_in_child_for(wait_for_all_in_child, jobs, SECONDS),
@@ -155,7 +156,7 @@ static void many_copies_end_too(void **state)
 	}
 }
 
-static int begin(void **state)
+static int seed_random(void **state)
 {
 	random_state = ktest_seed();
 	return 0;
@@ -171,5 +172,5 @@ int main(void)
 		KTEST(many_copies_end_too),
 	};
 
-	return cmocka_run_group_tests(tests, begin, NULL);
+	return cmocka_run_group_tests(tests, seed_random, NULL);
 }

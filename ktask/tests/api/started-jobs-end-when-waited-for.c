@@ -114,7 +114,7 @@ static void helpers_run_where_it_is_idle(void **state)
 	}
 }
 
-static void *waiter(void *job)
+static void *wait_for_job(void *job)
 {
 	return (void *)(intptr_t)ktask_wait(job);
 }
@@ -139,7 +139,7 @@ static void another_thread_waits(void **state)
 	work_begin(&work, NR_UNITS);
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_start(&job, WORK_BASE, NR_UNITS, &ctl), 0);
-	assert_int_equal(pthread_create(&thread, NULL, waiter, job), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_job, job), 0);
 	assert_int_equal(pthread_join(thread, &error), 0);
 	assert_ptr_equal(error, NULL);
 	assert_true(work_done_once(&work));

@@ -47,7 +47,7 @@ static int check_units(int error)
 	return error;
 }
 
-static int run(void *ctl)
+static int run_job(void *ctl)
 {
 	return check_units(ktask_run(NULL, UNITS, ctl));
 }
@@ -71,7 +71,7 @@ static int start_and_wait(void *ctl)
 
 static void control_blocks(void **state)
 {
-	version_use uses[] = { run, run_numa, start_and_wait };
+	version_use uses[] = { run_job, run_numa, start_and_wait };
 	DEFINE_KTASK_CTL(small, count_units, NULL, UNITS);
 	DEFINE_KTASK_CTL(large, count_units, NULL, 1);
 
@@ -105,13 +105,13 @@ static int run_with_result(void *result)
 
 	ktask_ctl_set_max_threads(&ctl, 1);
 	ktask_ctl_set_result(&ctl, result);
-	error = run(&ctl);
+	error = run_job(&ctl);
 	if (!error)
 		hide_times(result);
 	return error;
 }
 
-static void results(void **state)
+static void results_of_jobs(void **state)
 {
 	struct ktask_result filled = KTASK_RESULT_INIT;
 
@@ -124,7 +124,7 @@ static void results(void **state)
 static char *memory;
 static struct ktask_opts op_opts = KTASK_OPTS_INIT;
 
-static int populate(void *opts)
+static int populate_page(void *opts)
 {
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .addr = memory,
@@ -139,7 +139,7 @@ static int populate_with_result(void *result)
 
 	op_opts.max_threads = 1;
 	op_opts.result = result;
-	error = populate(&op_opts);
+	error = populate_page(&op_opts);
 	if (!error)
 		hide_times(result);
 	return error;
@@ -158,7 +158,8 @@ static void options_of_operations(void **state)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
-	version_check_read(populate, &opts, sizeof(opts), sizeof(size_t), 1);
+	version_check_read(populate_page, &opts, sizeof(opts), sizeof(size_t),
+			   1);
 }
 
 static int populate_by_args(void *args)
@@ -290,12 +291,12 @@ static void progress_that_is_told(void **state)
 	size_t size = 0;
 
 	ktask_ctl_set_progress(&ctl, note_size, &size, 1);
-	assert_int_equal(run(&ctl), 0);
+	assert_int_equal(run_job(&ctl), 0);
 	assert_int_equal(size, sizeof(struct ktask_progress));
 	size = 0;
 	opts.progress_func = note_size;
 	opts.progress_arg = &size;
-	assert_int_equal(populate(&opts), 0);
+	assert_int_equal(populate_page(&opts), 0);
 	assert_int_equal(size, sizeof(struct ktask_progress));
 }
 
@@ -308,7 +309,7 @@ static int list_limit(void *limit)
 	return nr > 0 ? 0 : nr;
 }
 
-static void limits(void **state)
+static void limits_of_threads(void **state)
 {
 	struct ktask_limit filled = KTASK_LIMIT_INIT;
 
@@ -379,7 +380,7 @@ static int ask_engine(void *engine)
 	return ktask_op_engine(ktask_op_find("populate"), engine);
 }
 
-static void engines(void **state)
+static void engines_of_operations(void **state)
 {
 	struct ktask_engine filled = KTASK_ENGINE_INIT;
 
@@ -470,7 +471,7 @@ static int use_cuda(void *cuda)
 }
 
 /* Programs keep them in place: all fields must be there. */
-static void devices(void **state)
+static void devices_to_register_with(void **state)
 {
 	struct ktask_uring_buffers buffers = KTASK_URING_BUFFERS_INIT;
 	struct ktask_verbs verbs = KTASK_VERBS_INIT;
@@ -515,7 +516,7 @@ static void control_blocks_of_devices(void **state)
 
 /* ---- monitors ---- */
 
-static int add(void *arg)
+static int add_nothing(void *arg)
 {
 	return 0;
 }
@@ -532,10 +533,10 @@ static int set_monitor(void *any)
 	return error;
 }
 
-static void monitors(void **state)
+static void monitors_of_threads(void **state)
 {
-	struct ktask_monitor it = { sizeof(it), NULL, add,	 do_nothing,
-				    add,	-1,   do_nothing };
+	struct ktask_monitor it = { sizeof(it),	 NULL, add_nothing, do_nothing,
+				    add_nothing, -1,   do_nothing };
 
 	version_check_read(set_monitor, &it, sizeof(it),
 			   LEAST(ktask_monitor, drain), 1);
@@ -543,7 +544,7 @@ static void monitors(void **state)
 
 static struct tree tree;
 
-static int begin(void **state)
+static int make_memory(void **state)
 {
 	tree_begin(&tree);
 	setenv("XDG_CACHE_HOME", tree.root, 1);
@@ -553,7 +554,7 @@ static int begin(void **state)
 	return memory == MAP_FAILED || version_begin(state);
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	tree_end(&tree);
 	return 0;
@@ -563,7 +564,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KTEST(control_blocks),
-		KTEST(results),
+		KTEST(results_of_jobs),
 		KTEST(results_of_operations),
 		KTEST(options_of_operations),
 		KTEST(arguments_of_operations),
@@ -572,15 +573,15 @@ int main(void)
 		KTEST(results_of_what_is_refused),
 		KTEST(progress_that_is_polled),
 		KTEST(progress_that_is_told),
-		KTEST(limits),
+		KTEST(limits_of_threads),
 		KTEST(arrays_of_longer_limits),
 		KTEST(jobs_and_permits),
-		KTEST(engines),
+		KTEST(engines_of_operations),
 		KTEST(what_was_tuned),
-		KTEST(devices),
+		KTEST(devices_to_register_with),
 		KTEST(control_blocks_of_devices),
-		KTEST(monitors),
+		KTEST(monitors_of_threads),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, make_memory, remove_tree);
 }

@@ -79,7 +79,7 @@ static void threads_refused_by_the_process_limit(void **state)
 	assert_int_equal(ktest_in_child(limit_processes, NULL), 0);
 }
 
-static bool put(const char *file, const char *text)
+static bool put_file(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY | O_CLOEXEC);
 	bool done = fd >= 0 &&
@@ -96,7 +96,7 @@ static int fill_group(void *arg)
 	char file[128];
 
 	snprintf(file, sizeof(file), "%s/cgroup.procs", (char *)arg);
-	if (!put(file, "0"))
+	if (!put_file(file, "0"))
 		return 77;
 	ktest_check(threads_of_a_job() == 1);
 	return 0;
@@ -117,7 +117,7 @@ static void threads_refused_by_the_pids_group(void **state)
 	if (mkdir(group, 0755))
 		ktest_skip("no control group can be made here");
 	snprintf(file, sizeof(file), "%s/pids.max", group);
-	if (put(file, "1"))
+	if (put_file(file, "1"))
 		status = ktest_in_child(fill_group, group);
 	rmdir(group);
 	if (status == 77 << 8)
@@ -176,7 +176,7 @@ static void each_allocation_may_fail(void **state)
 /* The first jobs of a process need none. */
 #define JOBS_MOST 100
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
@@ -187,7 +187,7 @@ static void start_says_enomem(void **state)
 	unsigned nr = 0;
 	unsigned failed;
 	int error;
-	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, do_nothing, NULL, 1);
 
 	do {
 		failalloc_arm_for(1, FAILALLOC_MEMORY);

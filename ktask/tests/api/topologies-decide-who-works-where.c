@@ -81,7 +81,7 @@ static void tell_cores(char *text)
 
 /* ---- what is decided ---- */
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
@@ -91,7 +91,7 @@ static void tell_order_of(char *text, int id)
 	const struct topo *topo = topo_get();
 	struct kt_range ranges[TOPO_NODES_MAX];
 	struct kt_job job = {
-		.func = nothing,
+		.func = do_nothing,
 		.split = { .min_chunk = 1, .align = 1, .target_ns = 1 },
 		.ranges = ranges,
 		.nr_ranges = topo->nr_nodes,
@@ -163,7 +163,7 @@ static void tell_caps(char *text)
 			kt_cap_node_limit(topo->nr_node_cpus[i], 80));
 }
 
-static struct kt_cpus parse(const char *list)
+static struct kt_cpus parse_cpus(const char *list)
 {
 	struct kt_cpus cpus = { 0 };
 	char *end = (char *)list;
@@ -183,7 +183,7 @@ static struct kt_cpus parse(const char *list)
 static void tell_helpers(char *text, const char *allowed)
 {
 	const struct kt_cores *cores = &topo_get()->cores;
-	struct kt_cpus all = parse(allowed), cpus;
+	struct kt_cpus all = parse_cpus(allowed), cpus;
 	int caller = atoi(allowed);
 	struct kt_placement_capacity capacity;
 
@@ -391,7 +391,8 @@ static const struct machine machines[] = {
 	},
 };
 
-static int differs(const char *what, const char *is, const char *expected)
+static int tell_difference(const char *what, const char *is,
+			   const char *expected)
 {
 	if (!strcmp(is, expected ? expected : ""))
 		return 0;
@@ -412,12 +413,12 @@ static int compare_all(void *arg)
 	tell_served(text[3]);
 	tell_caps(text[4]);
 	tell_helpers(text[5], machine->allowed);
-	wrong = differs("nodes", text[0], machine->nodes);
-	wrong += differs("cores", text[1], machine->cores);
-	wrong += differs("order", text[2], machine->order);
-	wrong += differs("served", text[3], machine->served);
-	wrong += differs("caps", text[4], machine->caps);
-	wrong += differs("helpers", text[5], machine->helpers);
+	wrong = tell_difference("nodes", text[0], machine->nodes);
+	wrong += tell_difference("cores", text[1], machine->cores);
+	wrong += tell_difference("order", text[2], machine->order);
+	wrong += tell_difference("served", text[3], machine->served);
+	wrong += tell_difference("caps", text[4], machine->caps);
+	wrong += tell_difference("helpers", text[5], machine->helpers);
 	return wrong;
 }
 

@@ -29,14 +29,14 @@
 
 static struct tree tree;
 
-static int begin(void **state)
+static int make_cache(void **state)
 {
 	tree_begin(&tree);
 	setenv("XDG_CACHE_HOME", tree.root, 1);
 	return 0;
 }
 
-static int end(void **state)
+static int remove_cache(void **state)
 {
 	tree_end(&tree);
 	return 0;
@@ -52,7 +52,7 @@ static struct ktask_autotune tuned_of(const char *name, unsigned threads)
 	return tuned;
 }
 
-static void know(const char *name, unsigned threads, unsigned chunk_us)
+static void put_tuned(const char *name, unsigned threads, unsigned chunk_us)
 {
 	struct ktask_autotune tuned = tuned_of(name, threads);
 
@@ -96,8 +96,8 @@ static struct first begin_with(const char *name, size_t units,
 static int jobs_in_this_process(void *arg)
 {
 	ktest_check(begin_with("new", 100000, 0).threads == job_threads());
-	know("many", MANY, 300);
-	know("one", 1, 0);
+	put_tuned("many", MANY, 300);
+	put_tuned("one", 1, 0);
 	ktest_check(begin_with("many", 100000, 0).threads == MANY);
 	ktest_check(begin_with("many", 100000, 0).target_ns == 300000);
 	ktest_check(begin_with("many", 100000, 70).target_ns == 70000);
@@ -105,7 +105,7 @@ static int jobs_in_this_process(void *arg)
 	ktest_check(begin_with("one", 100000, 0).target_ns == 1000000);
 	ktest_check(begin_with("new", 100000, 0).threads == job_threads());
 	ktest_check(begin_with(NULL, 100000, 0).threads == job_threads());
-	know("many", 2, 0);
+	put_tuned("many", 2, 0);
 	ktest_check(begin_with("many", 100000, 0).threads == 2);
 	return 0;
 }
@@ -145,7 +145,7 @@ static int small_then_large(void *arg)
 
 static int know_one(void *arg)
 {
-	know("one", 1, 0);
+	put_tuned("one", 1, 0);
 	return 0;
 }
 
@@ -194,7 +194,7 @@ static int more_names_than_fit(void *arg)
 
 	for (unsigned i = 0; i < 3 * AUTOTUNE_MAX; i++) {
 		snprintf(name, sizeof(name), "op-%u", i);
-		know(name, 1 + i % MANY, 0);
+		put_tuned(name, 1 + i % MANY, 0);
 	}
 	ktest_check(!ktask_autotune_get("op-0", &tuned));
 	ktest_check(ktask_autotune_get("op-191", &tuned) == -ENOENT);
@@ -357,7 +357,7 @@ static void what_jobs_once_wrote_is_ignored(void **state)
 	assert_child(idle_job);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_cache, remove_cache)
 
 KTEST_MAIN(T(jobs_begin_with_what_is_known), T(small_jobs_read_no_file),
 	   T(wrong_arguments_are_refused), T(the_cache_has_an_end),

@@ -20,7 +20,7 @@ struct trap {
 };
 
 /* Fails at its first trap, having done nothing. */
-static int spring(struct work *work, size_t from, size_t to)
+static int spring_trap(struct work *work, size_t from, size_t to)
 {
 	struct trap *trap = work->arg;
 
@@ -35,7 +35,7 @@ static int spring(struct work *work, size_t from, size_t to)
 	return 0;
 }
 
-static size_t lowest(const struct trap *trap)
+static size_t find_lowest(const struct trap *trap)
 {
 	size_t unit = 0;
 
@@ -57,14 +57,14 @@ static void check_result(const struct ktask_result *result,
 	if (trap->tells)
 		assert_true(trap->springs[unit]);
 	if (trap->tells && exact)
-		assert_int_equal(unit, lowest(trap));
+		assert_int_equal(unit, find_lowest(trap));
 }
 
 static void fails_rightly(struct trap *trap, size_t min_chunk,
 			  unsigned max_threads, bool exact)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct work work = { .also = spring, .arg = trap };
+	struct work work = { .also = spring_trap, .arg = trap };
 	struct ktask_ctl ctl = work_ctl(&work, min_chunk);
 	size_t nr_done;
 
@@ -149,7 +149,7 @@ static void ranges_fail_rightly(size_t nr_nodes, size_t unit, uint64_t *seed)
 {
 	struct trap trap = { .code = 7, .tells = true };
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct work work = { .also = spring, .arg = &trap };
+	struct work work = { .also = spring_trap, .arg = &trap };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 	struct ktask_node nodes[12];
 	size_t each = NR_UNITS / nr_nodes;
@@ -180,7 +180,7 @@ static void ranges_of_nodes_fail(void **state)
 }
 
 /* Outside of a chunk, in a nested job, in a chunk that succeeds after all. */
-static int mislead(struct work *work, size_t from, size_t to)
+static int mislead_job(struct work *work, size_t from, size_t to)
 {
 	ktask_fail_at(WORK_BASE + from);
 	if (from <= NR_UNITS / 2 && NR_UNITS / 2 < to) {
@@ -193,7 +193,7 @@ static int mislead(struct work *work, size_t from, size_t to)
 static void fail_at_counts_for_its_chunk_only(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct work work = { .also = mislead };
+	struct work work = { .also = mislead_job };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 
 	ktask_fail_at(WORK_BASE);

@@ -311,7 +311,7 @@ static void who_waits_for_a_permit_is_no_helper_yet(void **state)
 	assert_int_equal(ktest_in_child(list_own_job, NULL), 0);
 }
 
-static int end(void **state)
+static int clear_registry(void **state)
 {
 	return remove_registry();
 }
@@ -326,5 +326,5 @@ int main(void)
 		KTEST(who_waits_for_a_permit_is_no_helper_yet),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, end);
+	return cmocka_run_group_tests(tests, NULL, clear_registry);
 }

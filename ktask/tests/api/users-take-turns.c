@@ -51,7 +51,7 @@ static int clean_up(void **state)
 	return munmap(shared, sizeof(*shared));
 }
 
-static void ask(int entry, unsigned *share)
+static void ask_shares(int entry, unsigned *share)
 {
 	uint64_t until_ns;
 
@@ -79,11 +79,11 @@ static int ask_as(unsigned user)
 		usleep(1000);
 	users_refresh(shared->now_ns);
 	for (unsigned job = 2 * user; job < 2 + user; job++)
-		ask(entries[job], shared->share[job]);
+		ask_shares(entries[job], shared->share[job]);
 	return 0;
 }
 
-static pid_t begin(unsigned user)
+static pid_t fork_user(unsigned user)
 {
 	pid_t pid = fork();
 
@@ -101,7 +101,7 @@ static void one_at_a_time(void **state)
 		ktest_skip("needs root to become other users");
 	shared->now_ns = ktest_now_ns();
 	for (unsigned i = 0; i < 2; i++)
-		pids[i] = begin(i);
+		pids[i] = fork_user(i);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(ktest_wait_for(pids[i], 60), 0);
 	for (unsigned i = 0; i < NR_TIMES; i++) {

@@ -37,7 +37,7 @@ static int use_a_little(struct work *work, size_t from, size_t to)
 	return 0;
 }
 
-static void arm(const struct attempt *attempt)
+static void arm_refusal(const struct attempt *attempt)
 {
 	if (attempt->from)
 		failalloc_arm_from(attempt->nth, FAILALLOC_ALL);
@@ -45,8 +45,8 @@ static void arm(const struct attempt *attempt)
 		failalloc_arm(attempt->nth);
 }
 
-static int start(enum way way, const struct ktask_node *nodes,
-		 const struct ktask_ctl *ctl)
+static int start_and_wait(enum way way, const struct ktask_node *nodes,
+			  const struct ktask_ctl *ctl)
 {
 	struct ktask_job *job = (struct ktask_job *)nodes;
 	int error = way == START
@@ -59,7 +59,7 @@ static int start(enum way way, const struct ktask_node *nodes,
 	return error;
 }
 
-static int call(enum way way, const struct ktask_ctl *ctl)
+static int do_job(enum way way, const struct ktask_ctl *ctl)
 {
 	struct ktask_node nodes[NR_RANGES];
 	size_t each = NR_UNITS / NR_RANGES;
@@ -71,11 +71,11 @@ static int call(enum way way, const struct ktask_ctl *ctl)
 		return ktask_run(WORK_BASE, NR_UNITS, ctl);
 	if (way == RUN_NUMA)
 		return ktask_run_numa(nodes, NR_RANGES, ctl);
-	return start(way, nodes, ctl);
+	return start_and_wait(way, nodes, ctl);
 }
 
-static void check(const struct attempt *attempt, const struct work *work,
-		  int error, bool refused)
+static void check_attempt(const struct attempt *attempt,
+			  const struct work *work, int error, bool refused)
 {
 	if (error == -ENOMEM) {
 		/* ktask_run() over one range needs none. */
@@ -91,7 +91,7 @@ static void check(const struct attempt *attempt, const struct work *work,
 }
 
 /* Return: 77 when the @nth allocation was never reached. */
-static int try(void *arg)
+static int try_attempt(void *arg)
 {
 	const struct attempt *attempt = arg;
 	struct work work = { .also = use_a_little, .arg = arg };
@@ -104,10 +104,10 @@ static int try(void *arg)
 		ktest_check(!work_met());
 	work_begin(&work, NR_UNITS);
 	ktask_ctl_set_result(&ctl, &result);
-	arm(attempt);
-	error = call(attempt->way, &ctl);
+	arm_refusal(attempt);
+	error = do_job(attempt->way, &ctl);
 	refused = failalloc_disarm();
-	check(attempt, &work, error, refused);
+	check_attempt(attempt, &work, error, refused);
 	work_end(&work);
 	/* And the next one works as if nothing had been. */
 	work.arg = &(struct attempt){ .fails = false };
@@ -128,7 +128,7 @@ static void try_all(bool warm, bool from)
 		int status = 0;
 
 		while (!status && attempt.nth++ < NTH_MAX)
-			status = ktest_in_child(try, &attempt);
+			status = ktest_in_child(try_attempt, &attempt);
 		assert_int_equal(status, 77 << 8);
 		/* A first job allocates, one way or another. */
 		assert_true(warm || attempt.nth > 1);
