@@ -72,7 +72,7 @@ static void check_longer(uint64_t seed, const struct schedule_time *time,
 	most_turns = turns > most_turns ? turns : most_turns;
 }
 
-static void check(uint64_t seed)
+static void check_seed(uint64_t seed)
 {
 	struct schedule_time time;
 	const char *why = schedule_time(seed, &time);
@@ -100,7 +100,7 @@ static void beside_any_load(void **state)
 {
 	const char *nr = getenv("KTASK_TEST_SCHEDULES");
 
-	if (!schedule_each(nr ? strtoull(nr, NULL, 0) : SCHEDULES, check))
+	if (!schedule_each(nr ? strtoull(nr, NULL, 0) : SCHEDULES, check_seed))
 		return;
 	printf("# %u of %u schedules took longer than 1.05 of one thread and a "
 	       "chunk, by %.2f of a turn at most\n",

@@ -17,7 +17,7 @@
 
 static struct schedule_stats stats;
 
-static void check(uint64_t seed)
+static void check_seed(uint64_t seed)
 {
 	const char *why = schedule_check(seed, &stats);
 
@@ -27,7 +27,7 @@ static void check(uint64_t seed)
 
 static void in_any_schedule(void **state)
 {
-	schedule_each(SCHEDULES, check);
+	schedule_each(SCHEDULES, check_seed);
 }
 
 /* Found by longer runs. */
@@ -40,7 +40,7 @@ static void in_schedules_that_failed_once(void **state)
 	if (getenv("KTASK_TEST_SEED"))
 		return;
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
-		check(seeds[i]);
+		check_seed(seeds[i]);
 }
 
 /* The schedules had what they are for. */

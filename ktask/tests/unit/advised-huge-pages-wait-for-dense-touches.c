@@ -97,7 +97,7 @@ static void make_window(struct touch_window *window)
 }
 
 /* A helper makes all of a window at once, or the program makes it. */
-static void watch(struct touch_tracker *tracker, bool helped)
+static void watch_touches(struct touch_tracker *tracker, bool helped)
 {
 	struct touch_window window;
 
@@ -124,7 +124,7 @@ static void store_page(struct touch_tracker *tracker, bool down, bool helped,
 	fault_page(touch_page(nr_pages, down, at));
 	nr_stored++;
 	if (at % 64 == 0)
-		watch(tracker, helped);
+		watch_touches(tracker, helped);
 	bound = tracker->first + nr_stored * AHEAD_WASTE_PERCENT / 100;
 	if (nr_present > nr_stored + bound)
 		fail_msg("%zu pages present, %zu stored to, bound %zu",

@@ -184,7 +184,7 @@ static void check_window(const struct play *play)
 			 0);
 }
 
-static void watch(struct play *play)
+static void watch_touches(struct play *play)
 {
 	assert_true(touch_tracker_follow(&play->tracker) >= 0);
 	assert_true(touch_tracker_probe(&play->tracker) >= 0);
@@ -200,7 +200,7 @@ static void watch(struct play *play)
 
 /* Who jumps onto the mark of a window is taken for who has arrived there: then some
  * blocks more are made. */
-static bool jumps(const struct play *play)
+static bool jumps_ahead(const struct play *play)
 {
 	return play->pattern == SPARSE || play->pattern == FICKLE;
 }
@@ -210,7 +210,7 @@ static void check_bound(const struct play *play)
 {
 	size_t bound = ahead_first_pages(play->nr_pages) +
 		       play->nr_touched * AHEAD_WASTE_PERCENT / 100 +
-		       (jumps(play) ? 4 * AHEAD_BLOCK_PAGES : 0);
+		       (jumps_ahead(play) ? 4 * AHEAD_BLOCK_PAGES : 0);
 
 	if (play->nr_wasted > bound)
 		fail_msg("%s: %zu of %zu pages wasted, %zu touched, unit %zu",
@@ -240,7 +240,7 @@ static void play_pattern(struct play *play)
 	for (unsigned turn = 0; turn < 20000 && !is_over(play); turn++) {
 		touch_some(play, 1 + ktest_random_below(&play->random, 600));
 		check_bound(play);
-		watch(play);
+		watch_touches(play);
 		work_on_window(play);
 		check_bound(play);
 	}

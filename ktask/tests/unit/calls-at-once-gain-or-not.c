@@ -11,8 +11,8 @@
 #define CALL_NS 1000
 
 /* Of a call of one MiB. */
-static void see(struct calls_seen *seen, uint64_t cpu_ns, uint64_t wall_ns,
-		uint64_t beside_ns)
+static void see_call(struct calls_seen *seen, uint64_t cpu_ns, uint64_t wall_ns,
+		     uint64_t beside_ns)
 {
 	struct call_cost call = { MIB, cpu_ns, wall_ns, beside_ns };
 
@@ -24,19 +24,19 @@ static struct calls_seen two_alone(void)
 	struct calls_seen seen = { 0 };
 
 	/* The first one is cold. */
-	see(&seen, 3 * CALL_NS, 3 * CALL_NS, 0);
-	see(&seen, CALL_NS, CALL_NS, 0);
+	see_call(&seen, 3 * CALL_NS, 3 * CALL_NS, 0);
+	see_call(&seen, CALL_NS, CALL_NS, 0);
 	return seen;
 }
 
 /* Four calls beside another for all the time. */
-static bool gain(uint64_t cpu_ns, uint64_t wall_ns)
+static bool find_gain(uint64_t cpu_ns, uint64_t wall_ns)
 {
 	struct calls_seen seen = two_alone();
 
 	for (int i = 0; i < 4; i++) {
 		assert_false(calls_seen_enough(&seen));
-		see(&seen, cpu_ns, wall_ns, wall_ns);
+		see_call(&seen, cpu_ns, wall_ns, wall_ns);
 	}
 	assert_true(calls_seen_enough(&seen));
 	return calls_at_once_gain(&seen);
@@ -45,21 +45,21 @@ static bool gain(uint64_t cpu_ns, uint64_t wall_ns)
 static void calls_that_cost_less_than_twice_as_much_gain(void **state)
 {
 	(void)state;
-	assert_true(gain(CALL_NS, CALL_NS));
-	assert_true(gain(CALL_NS * 3 / 2, CALL_NS * 3 / 2));
+	assert_true(find_gain(CALL_NS, CALL_NS));
+	assert_true(find_gain(CALL_NS * 3 / 2, CALL_NS * 3 / 2));
 }
 
 static void calls_that_cost_twice_as_much_do_not(void **state)
 {
 	(void)state;
-	assert_false(gain(2 * CALL_NS, 2 * CALL_NS));
-	assert_false(gain(9 * CALL_NS, 9 * CALL_NS));
+	assert_false(find_gain(2 * CALL_NS, 2 * CALL_NS));
+	assert_false(find_gain(9 * CALL_NS, 9 * CALL_NS));
 }
 
 static void a_busy_machine_is_not_the_device(void **state)
 {
 	(void)state;
-	assert_true(gain(CALL_NS, 20 * CALL_NS));
+	assert_true(find_gain(CALL_NS, 20 * CALL_NS));
 }
 
 /* Those that hinder one another do so now more, now less. */
@@ -71,7 +71,7 @@ static void all_calls_beside_others_count(void **state)
 	for (uint64_t i = 0; i < 8; i++) {
 		uint64_t ns = CALL_NS * (i % 2 ? 4 : 1);
 
-		see(&seen, ns, ns, ns);
+		see_call(&seen, ns, ns, ns);
 	}
 	assert_false(calls_at_once_gain(&seen));
 }
@@ -84,11 +84,11 @@ calls_that_had_another_beside_them_for_a_part_say_nothing(void **state)
 
 	(void)state;
 	for (int i = 0; i < 9; i++)
-		see(&seen, CALL_NS * 6 / 5, CALL_NS * 6 / 5, CALL_NS / 2);
+		see_call(&seen, CALL_NS * 6 / 5, CALL_NS * 6 / 5, CALL_NS / 2);
 	assert_false(calls_seen_enough(&seen));
 	assert_true(calls_at_once_gain(&seen));
 	for (int i = 0; i < 4; i++)
-		see(&seen, 2 * CALL_NS, 2 * CALL_NS, 2 * CALL_NS - 100);
+		see_call(&seen, 2 * CALL_NS, 2 * CALL_NS, 2 * CALL_NS - 100);
 	assert_true(calls_seen_enough(&seen));
 	assert_false(calls_at_once_gain(&seen));
 }
@@ -99,7 +99,7 @@ static void the_end_of_a_call_may_be_alone(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		see(&seen, 2 * CALL_NS, 2 * CALL_NS, CALL_NS * 2 * 9 / 10);
+		see_call(&seen, 2 * CALL_NS, 2 * CALL_NS, CALL_NS * 2 * 9 / 10);
 	assert_false(calls_at_once_gain(&seen));
 }
 
@@ -111,7 +111,7 @@ static void without_calls_of_both_kinds_nothing_is_known(void **state)
 	assert_true(calls_at_once_gain(&none));
 	assert_true(calls_at_once_gain(&seen));
 	for (int i = 0; i < 9; i++)
-		see(&none, CALL_NS, CALL_NS, CALL_NS);
+		see_call(&none, CALL_NS, CALL_NS, CALL_NS);
 	assert_false(calls_seen_enough(&none));
 	assert_true(calls_at_once_gain(&none));
 }
@@ -122,7 +122,7 @@ static void one_call_beside_others_tells_if_there_were_no_more(void **state)
 	struct calls_seen seen = two_alone();
 
 	(void)state;
-	see(&seen, 3 * CALL_NS, 3 * CALL_NS, 3 * CALL_NS);
+	see_call(&seen, 3 * CALL_NS, 3 * CALL_NS, 3 * CALL_NS);
 	assert_false(calls_seen_enough(&seen));
 	assert_false(calls_at_once_gain(&seen));
 }

@@ -75,13 +75,13 @@ static struct kt_cap node_cap = { 0, LIMIT };
 static uint32_t holders, bound_holders, too_many;
 
 /* Counts holders itself, so as not to believe the cap. */
-static void enter(uint32_t *counter, uint32_t limit)
+static void enter_cap(uint32_t *counter, uint32_t limit)
 {
 	if (__atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST) >= limit)
 		kt_add(&too_many, 1);
 }
 
-static void leave(uint32_t *counter)
+static void leave_cap(uint32_t *counter)
 {
 	__atomic_fetch_sub(counter, 1, __ATOMIC_SEQ_CST);
 }
@@ -93,13 +93,13 @@ static void *take_and_return(void *unused)
 
 		if (bound < 0)
 			continue;
-		enter(&holders, 2 * LIMIT);
+		enter_cap(&holders, 2 * LIMIT);
 		if (bound) {
-			enter(&bound_holders, LIMIT);
-			leave(&bound_holders);
+			enter_cap(&bound_holders, LIMIT);
+			leave_cap(&bound_holders);
 			kt_cap_put(&node_cap);
 		}
-		leave(&holders);
+		leave_cap(&holders);
 		kt_cap_put(&machine_cap);
 	}
 	return NULL;

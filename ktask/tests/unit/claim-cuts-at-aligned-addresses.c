@@ -32,13 +32,13 @@ static int edges_are_units(struct work *work, uint64_t from, uint64_t to)
 	return 0;
 }
 
-static void *add(void *position, size_t size)
+static void *advance_position(void *position, size_t size)
 {
 	return (uint8_t *)position + size;
 }
 
 /* Begins @skip bytes into the array; the rest of it is not part of the job. */
-static void run(unsigned skip, bool iterated)
+static void run_job(unsigned skip, bool iterated)
 {
 	static const uint64_t units[] = { UNITS };
 	struct work work;
@@ -46,7 +46,7 @@ static void run(unsigned skip, bool iterated)
 	work_init(&work, 1, units);
 	work.ranges[0].start = work.units + skip;
 	work.ranges[0].units = UNITS - skip;
-	work.job.iter = iterated ? add : NULL;
+	work.job.iter = iterated ? advance_position : NULL;
 	work.job.split.align = ALIGN;
 	work.job.split.min_chunk = 10;
 	work.chunk = iterated ? edges_are_units : edges_are_addresses;
@@ -61,13 +61,13 @@ static void run(unsigned skip, bool iterated)
 static void addresses_from_any_base(void **state)
 {
 	for (unsigned skip = 0; skip < 2 * ALIGN; skip++)
-		run(skip, false);
+		run_job(skip, false);
 }
 
 static void iterated_units_from_any_base(void **state)
 {
 	for (unsigned skip = 0; skip < 2 * ALIGN; skip++)
-		run(skip, true);
+		run_job(skip, true);
 }
 
 KTEST_MAIN(KTEST(addresses_from_any_base), KTEST(iterated_units_from_any_base))

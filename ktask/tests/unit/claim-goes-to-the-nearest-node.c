@@ -22,7 +22,7 @@ static int use_line(void **state)
 }
 
 /* Which ranges the worker visits, as digits in order. */
-static uint64_t visits(struct work *work, struct kt_worker *worker)
+static uint64_t list_visits(struct work *work, struct kt_worker *worker)
 {
 	struct kt_chunk chunk;
 	uint64_t order = 0;
@@ -50,7 +50,7 @@ static uint64_t visits_from(int node, const uint64_t *units,
 		work.ranges[i].node = range_nodes[i];
 	work_begin(&work, 1);
 	kt_worker_begin(&work.workers[0], &work.job, node, 0);
-	order = visits(&work, &work.workers[0]);
+	order = list_visits(&work, &work.workers[0]);
 	work_free(&work);
 	return order;
 }
@@ -116,7 +116,7 @@ static void chunks_elsewhere_are_remote(void **state)
 	work_init(&work, 3, units);
 	work.ranges[1].node = KT_NO_NODE;
 	work_begin(&work, 1);
-	visits(&work, &work.workers[0]);
+	list_visits(&work, &work.workers[0]);
 	assert_int_equal(work.ranges[0].chunks, 5);
 	assert_int_equal(work.ranges[0].remote_chunks, 0);
 	assert_int_equal(work.ranges[1].chunks, 7);
@@ -136,7 +136,7 @@ static void worker_from_nowhere_is_not_remote(void **state)
 	work_init(&work, 1, units);
 	work_begin(&work, 1);
 	work.workers[0].node = KT_NO_NODE;
-	visits(&work, &work.workers[0]);
+	list_visits(&work, &work.workers[0]);
 	assert_int_equal(work.ranges[0].chunks, 5);
 	assert_int_equal(work.ranges[0].remote_chunks, 0);
 	work_free(&work);

@@ -20,7 +20,7 @@ static int64_t jump_ns;
 static uint64_t jump_at;
 
 /* Once, in a chunk after the first hundred. */
-static int jump(struct work *work, uint64_t from, uint64_t to)
+static int jump_clock(struct work *work, uint64_t from, uint64_t to)
 {
 	if (++chunks == jump_at)
 		port_now_ns = (uint64_t)((int64_t)port_now_ns + jump_ns);
@@ -39,7 +39,7 @@ static uint64_t count_chunks(int64_t by_ns)
 	jump_at = 20;
 	work_init(&work, 1, units);
 	work.unit_ns = UNIT_NS;
-	work.chunk = jump;
+	work.chunk = jump_clock;
 	work.job.split.target_ns = 1000000;
 	work_begin(&work, 1);
 	kt_job_work(&work.job, &work.workers[0]);

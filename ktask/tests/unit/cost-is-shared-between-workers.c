@@ -20,7 +20,7 @@ static int by_range(struct work *w, uint64_t from, uint64_t to)
 	return 0;
 }
 
-static void begin(void)
+static void begin_job(void)
 {
 	static const uint64_t units[] = { UNITS, UNITS, UNITS };
 
@@ -46,7 +46,7 @@ static void cheap_worker_is_told_of_expensive_units(void **state)
 {
 	uint64_t before, after;
 
-	begin();
+	begin_job();
 	for (unsigned i = 0; i < 4; i++)
 		before = one_chunk(1);
 	for (unsigned i = 0; i < 4; i++)
@@ -65,7 +65,7 @@ static void cheap_worker_is_told_of_expensive_units(void **state)
 
 static void sharing_is_mutual_and_lasts(void **state)
 {
-	begin();
+	begin_job();
 	for (unsigned i = 0; i < 50; i++) {
 		uint64_t cheap;
 
@@ -82,7 +82,7 @@ static void expensive_past_is_forgotten(void **state)
 {
 	uint64_t cheap = CHEAP_NS << KT_COST_SHIFT;
 
-	begin();
+	begin_job();
 	for (unsigned i = 0; i < 4; i++)
 		for (unsigned j = 0; j < 3; j++)
 			one_chunk(j);
@@ -105,7 +105,7 @@ static void a_little_change_is_not_told(void **state)
 {
 	uint64_t cost = CHEAP_NS << KT_COST_SHIFT;
 
-	begin();
+	begin_job();
 	work.job.cost.mean = work.job.cost.high = cost + cost / 8;
 	kt_worker_begin(&work.workers[1], &work.job, 1, 0);
 	work.workers[1].tick = work_leave;
@@ -118,14 +118,14 @@ static void a_little_change_is_not_told(void **state)
 /* Between the two stores of another worker's estimate. */
 static void half_an_estimate_is_harmless(void **state)
 {
-	begin();
+	begin_job();
 	work.job.cost.mean = 1 << KT_COST_SHIFT;
 	work.job.cost.high = 0;
 	kt_worker_begin(&work.workers[1], &work.job, 1, 0);
 	work.workers[1].tick = work_leave;
 	assert_true(one_chunk(1) > 0);
 	work_free(&work);
-	begin();
+	begin_job();
 	work.job.cost.mean = 0;
 	work.job.cost.high = 1 << KT_COST_SHIFT;
 	kt_worker_begin(&work.workers[1], &work.job, 1, 0);

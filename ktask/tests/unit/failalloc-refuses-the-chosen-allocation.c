@@ -71,7 +71,7 @@ static void each_way_to_allocate_fails(void **state)
 	assert_int_equal(failalloc_disarm(), 4);
 }
 
-static void *nothing(void *arg)
+static void *do_nothing(void *arg)
 {
 	return arg;
 }
@@ -86,12 +86,13 @@ static void mappings_and_threads_fail(void **state)
 	map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_equal(map, MAP_FAILED);
 	assert_int_equal(errno, ENOMEM);
-	assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), EAGAIN);
+	assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL),
+			 EAGAIN);
 	assert_true(got_memory());
 	assert_int_equal(failalloc_seen(), 2);
 	assert_int_equal(failalloc_disarm(), 2);
 
-	assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 

@@ -40,7 +40,7 @@ static int do_units(struct work *w, uint64_t from, uint64_t to)
 	return 0;
 }
 
-static double run(double slow, double late_ns)
+static double run_job(double slow, double late_ns)
 {
 	static const uint64_t units[] = { UNITS, UNITS };
 
@@ -77,11 +77,11 @@ static double best_end(double slow, double late_ns, double *far)
 	return first_ns + (left - *far) * UNIT_NS * slow;
 }
 
-static void check(double slow, double late_ns)
+static void check_far(double slow, double late_ns)
 {
 	double far, best = best_end(slow, late_ns, &far);
 
-	assert_true(run(slow, late_ns) <= best * 1.02);
+	assert_true(run_job(slow, late_ns) <= best * 1.02);
 	assert_true(fabs(far_units - far) <= 0.01 * 2 * UNITS);
 }
 
@@ -89,7 +89,7 @@ static void equal_threads_stay_at_home(void **state)
 {
 	uint64_t chunks, remote;
 
-	run(1, 0);
+	run_job(1, 0);
 	chunks = work.ranges[0].chunks + work.ranges[1].chunks;
 	remote = work.ranges[0].remote_chunks + work.ranges[1].remote_chunks;
 	assert_true(chunks > 200);
@@ -100,13 +100,13 @@ static void equal_threads_stay_at_home(void **state)
 static void the_faster_does_what_makes_both_end_together(void **state)
 {
 	for (double slow = 1; slow <= 4; slow += 0.01)
-		check(slow, 0);
+		check_far(slow, 0);
 }
 
 static void the_earlier_does_what_makes_both_end_together(void **state)
 {
 	for (double late_ns = 0; late_ns < 60e6; late_ns += 0.3e6)
-		check(1, late_ns);
+		check_far(1, late_ns);
 }
 
 KTEST_MAIN(KTEST(equal_threads_stay_at_home),

@@ -61,7 +61,7 @@ static uint64_t chunk_ns(const struct machine *m, bool helped)
 }
 
 /* The helper's time; returns units of the chunks that it has ended. */
-static uint64_t help(struct machine *m, uint64_t ns, uint64_t each_ns)
+static uint64_t run_helper(struct machine *m, uint64_t ns, uint64_t each_ns)
 {
 	uint64_t units = 0;
 
@@ -96,10 +96,10 @@ static uint64_t do_chunk(struct machine *m, unsigned nr, bool helped)
 	uint64_t work_ns = is_slow(m, nr) ? 5 * each_ns : each_ns;
 
 	if (helped && m->shared)
-		return help(m, take_turns(m, work_ns), each_ns);
+		return run_helper(m, take_turns(m, work_ns), each_ns);
 	m->now_ns += work_ns;
 	m->left |= !helped;
-	return helped ? help(m, work_ns, each_ns) : 0;
+	return helped ? run_helper(m, work_ns, each_ns) : 0;
 }
 
 static uint64_t job_units(const struct machine *m)

@@ -14,7 +14,7 @@
 static struct tree tree;
 static struct kt_cpus own;
 
-static int begin(void **state)
+static int make_tree(void **state)
 {
 	tree_begin(&tree);
 	file_root = tree.root;
@@ -24,7 +24,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_tree(void **state)
 {
 	file_root = "";
 	tree_end(&tree);
@@ -110,7 +110,7 @@ static void what_is_long_ago_says_nothing(void **state)
 	assert_true(idle_cpus_note(&last, 9100 * MS, 8100 * MS, 0));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(only_those_cpus_count), T(a_cpu_that_is_not_told_of_may_be_busy),
 	   T(half_a_cpu_is_enough), T(own_helpers_count_as_idle),

@@ -43,7 +43,7 @@ struct device {
 	unsigned changes;
 };
 
-static void plug(struct device *device, const struct curve *curve)
+static void plug_device(struct device *device, const struct curve *curve)
 {
 	*device = (struct device){ .curve = curve, .speed = 1, .luck = 1 };
 	device->now_ns = MS;
@@ -88,7 +88,7 @@ static double run_device(struct device *device, unsigned ms)
 	return (device->all - before) / (best * ms);
 }
 
-static void check(const struct device *device, double got, double least)
+static void check_rate(const struct device *device, double got, double least)
 {
 	if (got < least)
 		print_message("# %s: base %u, %u threads, %u changes: %.3f\n",
@@ -102,10 +102,10 @@ static void found_soon_and_held(void **state)
 	for (size_t i = 0; i < NR_DEVICES; i++) {
 		struct device device;
 
-		plug(&device, &devices[i]);
-		check(&device, run_device(&device, 1000), 0.80);
+		plug_device(&device, &devices[i]);
+		check_rate(&device, run_device(&device, 1000), 0.80);
 		assert_int_equal(device.io.base, devices[i].best);
-		check(&device, run_device(&device, 2000), 0.95);
+		check_rate(&device, run_device(&device, 2000), 0.95);
 		assert_int_equal(device.io.base, devices[i].best);
 	}
 }
@@ -115,7 +115,7 @@ static void slow_devices_take_some_chunks(void **state)
 {
 	struct device device;
 
-	plug(&device, &devices[2]);
+	plug_device(&device, &devices[2]);
 	device.speed = 0.02;
 	run_device(&device, 2000);
 	assert_int_equal(device.io.base, 32);
@@ -127,10 +127,10 @@ static void held_counts_are_seldom_left(void **state)
 	for (size_t i = 0; i < NR_DEVICES; i++) {
 		struct device device;
 
-		plug(&device, &devices[i]);
+		plug_device(&device, &devices[i]);
 		run_device(&device, 20000);
 		device.changes = 0;
-		check(&device, run_device(&device, 20000), 0.99);
+		check_rate(&device, run_device(&device, 20000), 0.99);
 		assert_in_range(device.changes, 0, 8);
 	}
 }
@@ -147,12 +147,12 @@ static void noise_does_little_harm(void **state)
 			struct device device;
 			double got;
 
-			plug(&device, &devices[i]);
+			plug_device(&device, &devices[i]);
 			device.noise = 0.2;
 			device.random = ktest_random(&random);
 			run_device(&device, 1000);
 			got = run_device(&device, 3000);
-			check(&device, got, 0.50);
+			check_rate(&device, got, 0.50);
 			sum += got;
 		}
 		print_message("# %s, 20 %% noise: %.3f of the best\n",
@@ -190,12 +190,12 @@ static void change_is_followed(void **state)
 		for (size_t j = 0; j < NR_DEVICES; j++) {
 			struct device device;
 
-			plug(&device, &devices[i]);
+			plug_device(&device, &devices[i]);
 			run_device(&device, 3000);
 			device.curve = &devices[j];
 			device.speed = 0.5;
 			run_device(&device, 12000);
-			check(&device, run_device(&device, 6000), 0.90);
+			check_rate(&device, run_device(&device, 6000), 0.90);
 		}
 	}
 }
@@ -207,14 +207,14 @@ static void jobs_hand_on_what_they_found(void **state)
 		struct device device;
 		double got = 0;
 
-		plug(&device, &devices[i]);
+		plug_device(&device, &devices[i]);
 		for (unsigned job = 0; job < 30; job++) {
 			got = run_device(&device, 150);
 			kt_io_resume(&device.io, LEAST, MOST);
 			device.units = 0;
 			assert_int_equal(device.io.threads, device.io.base);
 		}
-		check(&device, got, 0.85);
+		check_rate(&device, got, 0.85);
 		assert_in_range(device.io.base, (devices[i].best + 1) / 2,
 				devices[i].best * 2);
 	}
@@ -225,7 +225,7 @@ static void the_next_job_soon_tries_again(void **state)
 {
 	struct device device;
 
-	plug(&device, &devices[1]);
+	plug_device(&device, &devices[1]);
 	run_device(&device, 12000);
 	assert_true(device.io.hold > 500);
 	kt_io_resume(&device.io, LEAST, MOST);
@@ -240,7 +240,7 @@ static void bounds_hold(void **state)
 {
 	struct device device;
 
-	plug(&device, &devices[2]);
+	plug_device(&device, &devices[2]);
 	run_device(&device, 2000);
 	assert_int_equal(device.io.base, 32);
 	kt_io_resume(&device.io, 2, 8);
@@ -260,7 +260,7 @@ static void pauses_are_not_counted(void **state)
 {
 	struct device device;
 
-	plug(&device, &devices[2]);
+	plug_device(&device, &devices[2]);
 	for (unsigned i = 0; i < 1000; i++) {
 		kt_io_pause(&device.io);
 		step_device(&device);

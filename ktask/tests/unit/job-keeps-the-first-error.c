@@ -27,7 +27,7 @@ static void run_worker(void *arg, unsigned index)
 }
 
 /* Workers enter in order 0, 1, 2, one chunk of one unit each. */
-static void start(unsigned nr, bool *fails)
+static void start_workers(unsigned nr, bool *fails)
 {
 	static const uint64_t units[] = { 50 };
 
@@ -44,7 +44,7 @@ static void first_in_time_not_in_position(void **state)
 {
 	bool fails = true;
 
-	start(3, &fails);
+	start_workers(3, &fails);
 	assert_int_equal(turns_give(2), 0);
 	assert_int_equal(kt_job_error(&work.job), 1002);
 	assert_int_equal(turns_give(0), 0);
@@ -61,7 +61,7 @@ static void running_chunks_end_and_count(void **state)
 {
 	bool fails = true;
 
-	start(3, &fails);
+	start_workers(3, &fails);
 	assert_int_equal(turns_give(1), 0);
 	fails = false;
 	assert_int_equal(turns_give(2), 0);
@@ -84,7 +84,7 @@ static void failed_worker_claims_nothing_more(void **state)
 	static const uint64_t units[] = { 50 };
 	bool fails = true;
 
-	start(1, &fails);
+	start_workers(1, &fails);
 	assert_int_equal(turns_give(0), 0);
 	turns_finish();
 	kt_job_work(&work.job, &work.workers[0]);

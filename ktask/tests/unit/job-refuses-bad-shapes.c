@@ -6,12 +6,12 @@
 
 #include "core/job.h"
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
 
-static void *stay(void *position, size_t size)
+static void *keep_position(void *position, size_t size)
 {
 	return position;
 }
@@ -24,7 +24,7 @@ struct shape {
 	uint64_t units[2];
 };
 
-static int check(const struct shape *shape)
+static int check_shape(const struct shape *shape)
 {
 	struct kt_range ranges[2] = { 0 };
 	struct kt_job job = { 0 };
@@ -44,46 +44,47 @@ static int check(const struct shape *shape)
 
 #define TOP UINTPTR_MAX
 #define ALL UINT64_MAX
+#define HALF (1ull << 63)
 
 static void good_shapes_pass(void **state)
 {
 	static const struct shape good[] = {
-		{ nothing, NULL, 1, 1, { 0, 0 }, { 0, 0 } },
-		{ nothing, NULL, 1, 1, { 0, 0 }, { ALL, 0 } },
-		{ nothing, NULL, ALL, 1, { 0, 0 }, { ALL - 1, 1 } },
-		{ nothing, NULL, 1, 1ull << 63, { 5, 7 }, { 9, 9 } },
-		{ nothing, NULL, 1, 1, { TOP, TOP }, { 0, 0 } },
-		{ nothing, NULL, 1, 1, { TOP - 10, TOP }, { 10, 0 } },
-		{ nothing, NULL, 1, 1, { 1, 0 }, { ALL - 1, 1 } },
+		{ do_nothing, NULL, 1, 1, { 0, 0 }, { 0, 0 } },
+		{ do_nothing, NULL, 1, 1, { 0, 0 }, { ALL, 0 } },
+		{ do_nothing, NULL, ALL, 1, { 0, 0 }, { ALL - 1, 1 } },
+		{ do_nothing, NULL, 1, HALF, { 5, 7 }, { 9, 9 } },
+		{ do_nothing, NULL, 1, 1, { TOP, TOP }, { 0, 0 } },
+		{ do_nothing, NULL, 1, 1, { TOP - 10, TOP }, { 10, 0 } },
+		{ do_nothing, NULL, 1, 1, { 1, 0 }, { ALL - 1, 1 } },
 		/* Positions of an iterator are no addresses. */
-		{ nothing, stay, 1, 1, { TOP, TOP }, { ALL, 0 } },
+		{ do_nothing, keep_position, 1, 1, { TOP, TOP }, { ALL, 0 } },
 	};
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(good); i++)
-		assert_int_equal(check(&good[i]), 0);
+		assert_int_equal(check_shape(&good[i]), 0);
 }
 
 static void bad_shapes_are_refused(void **state)
 {
 	static const struct shape bad[] = {
 		{ NULL, NULL, 1, 1, { 0, 0 }, { 1, 1 } },
-		{ nothing, NULL, 0, 1, { 0, 0 }, { 1, 1 } },
-		{ nothing, NULL, 1, 0, { 0, 0 }, { 1, 1 } },
-		{ nothing, NULL, 1, 3, { 0, 0 }, { 1, 1 } },
-		{ nothing, NULL, 1, 4097, { 0, 0 }, { 1, 1 } },
-		{ nothing, NULL, 1, ALL, { 0, 0 }, { 1, 1 } },
+		{ do_nothing, NULL, 0, 1, { 0, 0 }, { 1, 1 } },
+		{ do_nothing, NULL, 1, 0, { 0, 0 }, { 1, 1 } },
+		{ do_nothing, NULL, 1, 3, { 0, 0 }, { 1, 1 } },
+		{ do_nothing, NULL, 1, 4097, { 0, 0 }, { 1, 1 } },
+		{ do_nothing, NULL, 1, ALL, { 0, 0 }, { 1, 1 } },
 		/* Past the end of the address space, by one and by all. */
-		{ nothing, NULL, 1, 1, { TOP, 0 }, { 1, 0 } },
-		{ nothing, NULL, 1, 1, { 0, TOP - 10 }, { 0, 11 } },
-		{ nothing, NULL, 1, 1, { 0, 1 }, { 0, ALL } },
+		{ do_nothing, NULL, 1, 1, { TOP, 0 }, { 1, 0 } },
+		{ do_nothing, NULL, 1, 1, { 0, TOP - 10 }, { 0, 11 } },
+		{ do_nothing, NULL, 1, 1, { 0, 1 }, { 0, ALL } },
 		/* More than 2^64 - 1 units in all. */
-		{ nothing, NULL, 1, 1, { 0, 0 }, { ALL, 1 } },
-		{ nothing, NULL, 1, 1, { 0, 0 }, { 1ull << 63, 1ull << 63 } },
-		{ nothing, stay, 1, 1, { 0, 0 }, { ALL, ALL } },
+		{ do_nothing, NULL, 1, 1, { 0, 0 }, { ALL, 1 } },
+		{ do_nothing, NULL, 1, 1, { 0, 0 }, { HALF, HALF } },
+		{ do_nothing, keep_position, 1, 1, { 0, 0 }, { ALL, ALL } },
 	};
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(bad); i++)
-		assert_int_equal(check(&bad[i]), -EINVAL);
+		assert_int_equal(check_shape(&bad[i]), -EINVAL);
 }
 
 KTEST_MAIN(KTEST(good_shapes_pass), KTEST(bad_shapes_are_refused))

@@ -14,7 +14,7 @@
 
 static struct work work;
 
-static void begin(unsigned nr_workers)
+static void begin_job(unsigned nr_workers)
 {
 	static const uint64_t units[] = { UNITS };
 
@@ -27,7 +27,7 @@ static void begin(unsigned nr_workers)
 
 static void no_chunk_is_claimed_after_the_deadline(void **state)
 {
-	begin(1);
+	begin_job(1);
 	work.job.deadline_ns = port_now_ns + 10 * UNIT_NS;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(kt_job_error(&work.job), -ETIMEDOUT);
@@ -40,7 +40,7 @@ static void no_chunk_is_claimed_after_the_deadline(void **state)
 
 static void deadline_in_the_past_does_nothing(void **state)
 {
-	begin(1);
+	begin_job(1);
 	work.job.deadline_ns = port_now_ns;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(kt_job_error(&work.job), -ETIMEDOUT);
@@ -51,7 +51,7 @@ static void deadline_in_the_past_does_nothing(void **state)
 /* The last chunk ends late, but it was claimed in time. */
 static void work_that_is_all_claimed_is_in_time(void **state)
 {
-	begin(2);
+	begin_job(2);
 	work.job.deadline_ns = port_now_ns + UNITS * UNIT_NS;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(work.workers[0].units, UNITS);
@@ -71,7 +71,7 @@ static int stops_at_20(struct work *w, uint64_t from, uint64_t to)
 
 static void stop_in_a_chunk_is_its_last(void **state)
 {
-	begin(1);
+	begin_job(1);
 	work.chunk = stops_at_20;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(kt_job_error(&work.job), -ECANCELED);
@@ -86,7 +86,7 @@ static void stop_in_a_chunk_is_its_last(void **state)
 
 static void stop_before_is_no_chunk_at_all(void **state)
 {
-	begin(1);
+	begin_job(1);
 	kt_job_stop(&work.job, -ECANCELED);
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(work.workers[0].units, 0);
@@ -113,7 +113,7 @@ static bool pass_time_in_tick(struct kt_worker *worker, uint64_t now_ns)
 
 static void a_pause_in_a_tick_is_no_work(void **state)
 {
-	begin(1);
+	begin_job(1);
 	work.workers[0].tick = pass_time_in_tick;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(work.workers[0].units, UNITS);
@@ -125,7 +125,7 @@ static void worker_leaves_and_comes_back(void **state)
 {
 	unsigned stays = 0;
 
-	begin(1);
+	begin_job(1);
 	nr_ticks = 0;
 	work.workers[0].tick = leaves_every_third;
 	while (!kt_job_idle(&work.job)) {
@@ -149,7 +149,7 @@ static int fails_at_20(struct work *w, uint64_t from, uint64_t to)
 	return from == 20 ? -5 : 0;
 }
 
-static bool counts(struct kt_worker *worker, uint64_t now_ns)
+static bool count_tick(struct kt_worker *worker, uint64_t now_ns)
 {
 	nr_ticks++;
 	return false;
@@ -157,10 +157,10 @@ static bool counts(struct kt_worker *worker, uint64_t now_ns)
 
 static void failed_chunk_has_no_tick(void **state)
 {
-	begin(1);
+	begin_job(1);
 	nr_ticks = 0;
 	work.chunk = fails_at_20;
-	work.workers[0].tick = counts;
+	work.workers[0].tick = count_tick;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(nr_ticks, 20);
 	assert_int_equal(work.workers[0].end_ns, port_now_ns);
@@ -169,7 +169,7 @@ static void failed_chunk_has_no_tick(void **state)
 
 static void job_can_be_begun_again(void **state)
 {
-	begin(1);
+	begin_job(1);
 	work.chunk = fails_at_20;
 	kt_job_work(&work.job, &work.workers[0]);
 	assert_int_equal(kt_job_error(&work.job), -5);

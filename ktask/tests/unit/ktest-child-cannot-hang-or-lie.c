@@ -13,14 +13,14 @@ static int give_back(void *arg)
 	return *(int *)arg;
 }
 
-static int hang(void *arg)
+static int hang_forever(void *arg)
 {
 	for (;;)
 		pause();
 	return 0;
 }
 
-static int die(void *arg)
+static int die_by_signal(void *arg)
 {
 	raise(SIGKILL);
 	return 0;
@@ -45,7 +45,7 @@ static void status_comes_back(void **state)
 
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 7);
-	status = ktest_in_child(die, NULL);
+	status = ktest_in_child(die_by_signal, NULL);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
@@ -61,7 +61,8 @@ static void failed_check_ends_the_child(void **state)
 
 static void hung_child_is_killed(void **state)
 {
-	assert_int_equal(ktest_in_child_for(hang, NULL, 1), KTEST_TIMED_OUT);
+	assert_int_equal(ktest_in_child_for(hang_forever, NULL, 1),
+			 KTEST_TIMED_OUT);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 

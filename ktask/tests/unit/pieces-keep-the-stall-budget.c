@@ -14,8 +14,8 @@
 static const struct piece_limits any = { 1, 0, BUDGET_SEC };
 
 /* Bytes a call of a device that takes @sec_per_byte, after many calls. */
-static size_t settle(const struct piece_limits *limits, double sec_per_byte,
-		     double *longest_sec)
+static size_t settle_size(const struct piece_limits *limits,
+			  double sec_per_byte, double *longest_sec)
 {
 	double cost = 0;
 	size_t bytes = 0;
@@ -39,8 +39,8 @@ static void pieces_settle_at_half_of_the_budget(void **state)
 	double longest;
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(costs); i++) {
-		double sec =
-			(double)settle(&any, costs[i], &longest) * costs[i];
+		double sec = (double)settle_size(&any, costs[i], &longest) *
+			     costs[i];
 
 		assert_true(sec > 0.9 * BUDGET_SEC / 2);
 		assert_true(longest <= 1.01 * BUDGET_SEC / 2);

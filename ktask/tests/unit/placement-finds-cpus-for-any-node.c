@@ -74,7 +74,7 @@ static void equally_near_ones_take_turns(void **state)
 	assert_int_equal(served_by(255, three, 1), 252);
 }
 
-static void nowhere(void **state)
+static void nowhere_if_none_has(void **state)
 {
 	static const unsigned none[] = { 0, 0, 0, 0 };
 	static const unsigned all[] = { 1, 1, 1, 1 };
@@ -93,7 +93,7 @@ int main(void)
 		KTEST(itself_where_it_has_cpus),
 		KTEST(else_the_nearest_that_has),
 		KTEST(equally_near_ones_take_turns),
-		KTEST(nowhere),
+		KTEST(nowhere_if_none_has),
 	};
 
 	return cmocka_run_group_tests(tests, use_table, NULL);

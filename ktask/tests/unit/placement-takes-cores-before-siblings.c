@@ -15,7 +15,7 @@ static uint64_t slow[WORDS];
 static struct kt_cores cores;
 
 /* Each CPU a core of its own, until a test says otherwise. */
-static int begin(void **state)
+static int make_cores(void **state)
 {
 	for (unsigned i = 0; i < CPUS; i++)
 		core[i] = (uint16_t)i;
@@ -199,7 +199,7 @@ static void random_machines(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup(name, begin)
+#define T(name) cmocka_unit_test_setup(name, make_cores)
 
 KTEST_MAIN(T(one_sibling_of_each_other_core), T(levels_are_filled_in_turn),
 	   T(any_allowed_sibling_counts_as_its_core),

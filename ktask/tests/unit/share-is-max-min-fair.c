@@ -9,8 +9,8 @@
 
 #define MAX_JOBS 40
 
-static void deal(unsigned limit, const uint32_t *wanted, unsigned nr,
-		 uint64_t turn, unsigned *got)
+static void deal_shares(unsigned limit, const uint32_t *wanted, unsigned nr,
+			uint64_t turn, unsigned *got)
 {
 	for (unsigned i = 0; i < nr; i++)
 		got[i] = kt_share(limit, wanted, nr, i, turn);
@@ -50,7 +50,7 @@ static void every_job_has_its_turn(void **state)
 	for (unsigned i = 0; i < MAX_JOBS; i++)
 		wanted[i] = 9;
 	for (uint64_t turn = 0; turn < MAX_JOBS; turn++) {
-		deal(3, wanted, MAX_JOBS, turn, got);
+		deal_shares(3, wanted, MAX_JOBS, turn, got);
 		for (unsigned i = 0; i < MAX_JOBS; i++)
 			sum[i] += got[i];
 	}
@@ -86,7 +86,7 @@ static void the_last_turns_are_like_any_others(void **state)
 	for (unsigned i = 0; i < 7; i++)
 		wanted[i] = 9;
 	for (uint64_t before = 0; before < 20; before++) {
-		deal(3, wanted, 7, UINT64_MAX - before, got);
+		deal_shares(3, wanted, 7, UINT64_MAX - before, got);
 		check_fair(3, wanted, 7, got);
 	}
 }
@@ -104,7 +104,7 @@ static void any_jobs_share_fairly(void **state)
 
 		for (unsigned i = 0; i < nr; i++)
 			wanted[i] = (uint32_t)ktest_random_below(&random, 64);
-		deal(limit, wanted, nr, ktest_random(&random), got);
+		deal_shares(limit, wanted, nr, ktest_random(&random), got);
 		check_fair(limit, wanted, nr, got);
 	}
 }

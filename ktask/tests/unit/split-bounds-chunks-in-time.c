@@ -104,8 +104,8 @@ static void endless_target_is_no_bound(void **state)
 	}
 }
 
-static void usual(uint64_t min_chunk, uint64_t mean, uint64_t units,
-		  uint64_t ns)
+static void check_usual(uint64_t min_chunk, uint64_t mean, uint64_t units,
+			uint64_t ns)
 {
 	struct kt_split some = split;
 	struct kt_cost cost = { mean, mean };
@@ -118,11 +118,11 @@ static void usual(uint64_t min_chunk, uint64_t mean, uint64_t units,
 /* Of the target's time, or of the minimum where that is longer. */
 static void usual_chunks_are_those_of_the_mean_cost(void **state)
 {
-	usual(8, 0, 8, 0);
-	usual(8, COST_NS(1000), 1000, 1000000);
-	usual(8, COST_NS(1e6), 8, 8000000);
-	usual(UINT64_MAX, COST_NS(1000), UINT64_MAX,
-	      UINT64_MAX >> KT_COST_SHIFT);
+	check_usual(8, 0, 8, 0);
+	check_usual(8, COST_NS(1000), 1000, 1000000);
+	check_usual(8, COST_NS(1e6), 8, 8000000);
+	check_usual(UINT64_MAX, COST_NS(1000), UINT64_MAX,
+		    UINT64_MAX >> KT_COST_SHIFT);
 }
 
 KTEST_MAIN(KTEST(unknown_cost_means_minimum_chunks),

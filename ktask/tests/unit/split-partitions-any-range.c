@@ -30,7 +30,7 @@ static uint64_t at_least(uint64_t value, uint64_t least)
 	return KT_MAX(value, least);
 }
 
-static struct draw draw(uint64_t *state)
+static struct draw draw_split(uint64_t *state)
 {
 	struct draw d;
 
@@ -69,7 +69,7 @@ static void check_chunk(const struct draw *d, uint64_t from, uint64_t to,
 }
 
 /* Up to MAX_CHUNKS from @from on; returns where it stopped. */
-static uint64_t walk(const struct draw *d, uint64_t from)
+static uint64_t walk_chunks(const struct draw *d, uint64_t from)
 {
 	for (unsigned nr = 0; from < d->units && nr < MAX_CHUNKS; nr++) {
 		uint64_t left = d->units - from;
@@ -92,8 +92,8 @@ static void chunks_partition_the_range(void **state)
 	uint64_t random = ktest_seed();
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct draw d = draw(&random);
-		uint64_t end = walk(&d, 0);
+		struct draw d = draw_split(&random);
+		uint64_t end = walk_chunks(&d, 0);
 
 		if (end == d.units)
 			continue;
@@ -101,7 +101,7 @@ static void chunks_partition_the_range(void **state)
 		end = d.units - ktest_random_below(&random, 1000 + 1);
 		if (end < d.units && end >= d.split.min_chunk &&
 		    d.units - end >= d.split.min_chunk)
-			walk(&d, end);
+			walk_chunks(&d, end);
 	}
 }
 

@@ -7,8 +7,8 @@
 #include "core/split.h"
 
 /* Walk a range, return its chunks; every one must move on. */
-static unsigned walk(uint64_t min_chunk, uint64_t align, uint64_t base,
-		     uint64_t units)
+static unsigned walk_range(uint64_t min_chunk, uint64_t align, uint64_t base,
+			   uint64_t units)
 {
 	struct kt_split split = { .min_chunk = min_chunk, .align = align };
 	unsigned nr = 0;
@@ -29,30 +29,32 @@ static unsigned walk(uint64_t min_chunk, uint64_t align, uint64_t base,
 
 static void last_addresses_are_reached(void **state)
 {
-	assert_int_equal(walk(1, 1, UINT64_MAX - 10, 10), 10);
-	assert_int_equal(walk(3, 1, UINT64_MAX - 10, 10), 3);
-	assert_int_equal(walk(10, 1, UINT64_MAX - 10, 10), 1);
-	assert_int_equal(walk(1, 1, UINT64_MAX - 1, 1), 1);
-	assert_int_equal(walk(1, 1, UINT64_MAX, 0), 0);
+	assert_int_equal(walk_range(1, 1, UINT64_MAX - 10, 10), 10);
+	assert_int_equal(walk_range(3, 1, UINT64_MAX - 10, 10), 3);
+	assert_int_equal(walk_range(10, 1, UINT64_MAX - 10, 10), 1);
+	assert_int_equal(walk_range(1, 1, UINT64_MAX - 1, 1), 1);
+	assert_int_equal(walk_range(1, 1, UINT64_MAX, 0), 0);
 }
 
 static void no_aligned_edge_is_left(void **state)
 {
 	/* The next multiple would be 2^64. */
-	assert_int_equal(walk(1, 4096, UINT64_MAX - 10, 10), 1);
-	assert_int_equal(walk(1, 4096, UINT64_MAX - 5000, 5000), 2);
-	assert_int_equal(walk(1, 1ull << 63, UINT64_MAX - 5000, 5000), 1);
-	assert_int_equal(walk(1, 1ull << 63, 0, UINT64_MAX), 2);
+	assert_int_equal(walk_range(1, 4096, UINT64_MAX - 10, 10), 1);
+	assert_int_equal(walk_range(1, 4096, UINT64_MAX - 5000, 5000), 2);
+	assert_int_equal(walk_range(1, 1ull << 63, UINT64_MAX - 5000, 5000), 1);
+	assert_int_equal(walk_range(1, 1ull << 63, 0, UINT64_MAX), 2);
 }
 
 static void whole_space_is_a_range(void **state)
 {
-	assert_int_equal(walk(1ull << 62, 1, 0, UINT64_MAX), 3);
-	assert_int_equal(walk(UINT64_MAX, 1, 0, UINT64_MAX), 1);
-	assert_int_equal(walk(1ull << 62, 1ull << 62, 0, UINT64_MAX), 3);
-	assert_int_equal(walk((1ull << 62) + 1, 1ull << 62, 0, UINT64_MAX), 2);
+	assert_int_equal(walk_range(1ull << 62, 1, 0, UINT64_MAX), 3);
+	assert_int_equal(walk_range(UINT64_MAX, 1, 0, UINT64_MAX), 1);
+	assert_int_equal(walk_range(1ull << 62, 1ull << 62, 0, UINT64_MAX), 3);
 	assert_int_equal(
-		walk(1ull << 60, 1ull << 21, 12345, UINT64_MAX - 12345), 15);
+		walk_range((1ull << 62) + 1, 1ull << 62, 0, UINT64_MAX), 2);
+	assert_int_equal(
+		walk_range(1ull << 60, 1ull << 21, 12345, UINT64_MAX - 12345),
+		15);
 }
 
 static void sizes_do_not_overflow(void **state)

@@ -73,7 +73,7 @@ static void touch_some(struct play *play, size_t nr)
 }
 
 /* From the far end, as make_ahead.c does. */
-static void help(struct play *play)
+static void run_helper(struct play *play)
 {
 	size_t nr = play->speed;
 
@@ -95,7 +95,7 @@ static void help(struct play *play)
 	}
 }
 
-static void watch(struct play *play)
+static void watch_steps(struct play *play)
 {
 	assert_true(touch_steps_follow(&play->steps) >= 0);
 	if (!ktest_random_below(&play->random, 4))
@@ -139,8 +139,8 @@ static struct play play_walk(uint64_t *state, enum walk walk, size_t speed)
 	for (int turn = 0; turn < 3000 && play.at < play.nr_pages; turn++) {
 		touch_some(&play, 1 + ktest_random_below(&play.random, 40));
 		check_bound(&play);
-		watch(&play);
-		help(&play);
+		watch_steps(&play);
+		run_helper(&play);
 		check_bound(&play);
 	}
 	return play;

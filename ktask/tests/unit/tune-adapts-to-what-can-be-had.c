@@ -21,7 +21,7 @@ static void begin_limited(struct simulation *sim, const struct curve *curve,
 	sim->limit = limit;
 }
 
-static void check(const struct simulation *sim, double got, double least)
+static void check_rate(const struct simulation *sim, double got, double least)
 {
 	if (got < least)
 		print_message("# %s, at most %u: %u threads, %.3f\n",
@@ -38,7 +38,7 @@ static void fewer_pay_is_found_soon(void **state)
 
 			begin_limited(&sim, &curves[i], limits[j]);
 			simulation_run(&sim, SOON);
-			check(&sim, simulation_run(&sim, SOON), 0.95);
+			check_rate(&sim, simulation_run(&sim, SOON), 0.95);
 		}
 	}
 }
@@ -74,7 +74,7 @@ static void what_is_given_back_is_taken(void **state)
 			simulation_run(&sim, 2 * SOON);
 			sim.limit = 0;
 			simulation_run(&sim, 3 * SOON);
-			check(&sim, simulation_run(&sim, SOON), 0.90);
+			check_rate(&sim, simulation_run(&sim, SOON), 0.90);
 		}
 	}
 }
@@ -92,7 +92,7 @@ static void turns_are_no_change(void **state)
 			sim.limit = 40 + turn % 2;
 			sum += simulation_run(&sim, 1);
 		}
-		check(&sim, sum / SOON, 0.95);
+		check_rate(&sim, sum / SOON, 0.95);
 	}
 }
 
@@ -107,7 +107,7 @@ static void one_that_comes_and_goes_is_used(void **state)
 		sim.limit = 1 + turn % 2;
 		sum += simulation_run(&sim, 1);
 	}
-	check(&sim, sum / SOON, 0.95);
+	check_rate(&sim, sum / SOON, 0.95);
 }
 
 KTEST_MAIN(KTEST(fewer_pay_is_found_soon),

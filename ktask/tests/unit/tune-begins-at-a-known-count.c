@@ -25,8 +25,8 @@ static unsigned best_count(const struct curve *curve, unsigned max)
 	return best;
 }
 
-static void begin(struct simulation *sim, unsigned curve, unsigned max,
-		  unsigned known, unsigned job)
+static void begin_at(struct simulation *sim, unsigned curve, unsigned max,
+		     unsigned known, unsigned job)
 {
 	simulation_begin(sim, &curves[curve], max, known);
 	simulation_job(sim, job);
@@ -43,11 +43,11 @@ static void right_from_the_first_chunk(void **state)
 			struct simulation sim;
 			double got;
 
-			begin(&sim, i, maxima[m], best, SHORT);
+			begin_at(&sim, i, maxima[m], best, SHORT);
 			got = simulation_run(&sim, SHORT);
 			assert_true(got > 0.99);
 			sum_known += got;
-			begin(&sim, i, maxima[m], 0, SHORT);
+			begin_at(&sim, i, maxima[m], 0, SHORT);
 			sum_new += simulation_run(&sim, SHORT);
 			nr++;
 		}
@@ -58,12 +58,12 @@ static void right_from_the_first_chunk(void **state)
 	assert_true(sum_known > sum_new);
 }
 
-static void correct(unsigned curve, unsigned max, unsigned known)
+static void correct_count(unsigned curve, unsigned max, unsigned known)
 {
 	struct simulation sim;
 	double got;
 
-	begin(&sim, curve, max, known, LONG);
+	begin_at(&sim, curve, max, known, LONG);
 	simulation_run(&sim, 3 * SOON);
 	got = simulation_run(&sim, SOON);
 	if (got < 0.975)
@@ -79,16 +79,16 @@ static void wrong_knowledge_is_corrected(void **state)
 	for (unsigned i = 0; i < nr_curves; i++)
 		for (unsigned m = 1; m < KTEST_ARRAY_SIZE(maxima); m++)
 			for (unsigned known = 1; known <= maxima[m]; known++)
-				correct(i, maxima[m], known);
+				correct_count(i, maxima[m], known);
 }
 
 static void counts_out_of_range_are_brought_in(void **state)
 {
 	struct simulation sim;
 
-	begin(&sim, 0, 8, 65536, LONG);
+	begin_at(&sim, 0, 8, 65536, LONG);
 	assert_int_equal(sim.tune.threads, 8);
-	begin(&sim, 0, 1, 3, LONG);
+	begin_at(&sim, 0, 1, 3, LONG);
 	assert_int_equal(sim.tune.threads, 1);
 }
 

@@ -11,7 +11,7 @@
 static struct pick points[PICK_MAX];
 static unsigned nr_points;
 
-static void measure(const struct curve *curve, unsigned threads)
+static void measure_count(const struct curve *curve, unsigned threads)
 {
 	unsigned i = nr_points++;
 
@@ -31,7 +31,7 @@ static unsigned find_best(const struct curve *curve, unsigned max)
 	nr_points = 0;
 	do
 		for (unsigned i = 0; i < nr; i++)
-			measure(curve, counts[i]);
+			measure_count(curve, counts[i]);
 	while ((nr = pick_next(points, nr_points, counts)));
 	return points[pick_best(points, nr_points)].threads;
 }

@@ -28,17 +28,17 @@ static void begin_case(struct simulation *sim, unsigned i)
 	simulation_begin(sim, &curves[i % nr_curves], max, start);
 }
 
-static void say(const struct simulation *sim, double got)
+static void say_rate(const struct simulation *sim, double got)
 {
 	print_message("# %s, at most %u: %u threads, %u changes, %.3f\n",
 		      sim->curve->name, sim->tune.max, sim->tune.threads,
 		      sim->changes, got);
 }
 
-static void check(const struct simulation *sim, double got, double least)
+static void check_rate(const struct simulation *sim, double got, double least)
 {
 	if (got < least)
-		say(sim, got);
+		say_rate(sim, got);
 	assert_true(got >= least);
 }
 
@@ -49,7 +49,7 @@ static void found_soon_without_noise(void **state)
 
 		begin_case(&sim, i);
 		simulation_run(&sim, SOON);
-		check(&sim, simulation_run(&sim, SOON), 0.95);
+		check_rate(&sim, simulation_run(&sim, SOON), 0.95);
 	}
 }
 
@@ -63,7 +63,7 @@ static void no_more_threads_than_useful(void **state)
 		simulation_run(&sim, 4 * SOON);
 		best = KT_MIN(sim.curve->best, sim.tune.max);
 		if (sim.tune.threads > best + best / 3 + 1)
-			say(&sim, 0);
+			say_rate(&sim, 0);
 		assert_in_range(sim.tune.threads, 1, best + best / 3 + 1);
 	}
 }
@@ -78,7 +78,7 @@ static void does_not_swing_for_ever(void **state)
 		begin_case(&sim, i);
 		simulation_run(&sim, 1000);
 		changes = sim.changes;
-		check(&sim, simulation_run(&sim, 1000), 0.98);
+		check_rate(&sim, simulation_run(&sim, 1000), 0.98);
 		assert_in_range(sim.changes - changes, 0, 20);
 	}
 }
@@ -99,7 +99,7 @@ static void noise_does_little_harm(void **state)
 		sim.random = ktest_random(&random);
 		simulation_run(&sim, SOON);
 		got = simulation_run(&sim, 1000);
-		check(&sim, got, 0.60);
+		check_rate(&sim, got, 0.60);
 		sum += got;
 		nr++;
 	}
@@ -117,10 +117,10 @@ static void load_steps_are_survived(void **state)
 			simulation_run(&sim, when);
 			sim.speed /= 2;
 			simulation_run(&sim, 2 * SOON);
-			check(&sim, simulation_run(&sim, SOON), 0.92);
+			check_rate(&sim, simulation_run(&sim, SOON), 0.92);
 			sim.speed *= 2;
 			simulation_run(&sim, 2 * SOON);
-			check(&sim, simulation_run(&sim, SOON), 0.92);
+			check_rate(&sim, simulation_run(&sim, SOON), 0.92);
 		}
 	}
 }
@@ -136,7 +136,7 @@ static void moving_optimum_is_followed(void **state)
 			simulation_run(&sim, 2 * SOON);
 			sim.curve = &curves[j];
 			simulation_run(&sim, 3 * SOON);
-			check(&sim, simulation_run(&sim, SOON), 0.90);
+			check_rate(&sim, simulation_run(&sim, SOON), 0.90);
 		}
 	}
 }
@@ -170,8 +170,8 @@ static void doubt_costs_little(void **state)
 
 			simulation_begin(&sim, &curves[0], max, max);
 			simulation_job(&sim, job);
-			check(&sim, simulation_run(&sim, KT_MIN(job, 16)),
-			      job <= 12 ? 0.999 : 0.98);
+			check_rate(&sim, simulation_run(&sim, KT_MIN(job, 16)),
+				   job <= 12 ? 0.999 : 0.98);
 		}
 	}
 }
@@ -184,8 +184,8 @@ static void two_threads_are_not_doubted_near_the_end(void **state)
 
 		simulation_begin(&sim, &curves[0], 2, 0);
 		simulation_job(&sim, job);
-		check(&sim, simulation_run(&sim, job),
-		      job <= 19 ? 0.999 : 0.99);
+		check_rate(&sim, simulation_run(&sim, job),
+			   job <= 19 ? 0.999 : 0.99);
 	}
 }
 

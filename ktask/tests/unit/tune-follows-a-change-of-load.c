@@ -40,7 +40,7 @@ static uint64_t ns_until_change(struct simulation *sim)
 }
 
 /* Steady, not in a trial, and the next one far away. */
-static void settle(struct simulation *sim)
+static void settle_count(struct simulation *sim)
 {
 	simulation_run(sim, 8 * SOON);
 	while (sim->tune.phase != KT_TUNE_HOLD || sim->tune.hold < SOON)
@@ -54,7 +54,7 @@ static void a_neighbour_is_answered(void **state)
 		struct simulation sim;
 
 		simulation_begin(&sim, &quiet, 64, 0);
-		settle(&sim);
+		settle_count(&sim);
 		for (unsigned i = 0; i < ticks; i++)
 			simulation_tick(&sim);
 		sim.curve = &beside;
@@ -71,7 +71,7 @@ static void its_leaving_is_answered(void **state)
 		struct simulation sim;
 
 		simulation_begin(&sim, &beside, 64, 0);
-		settle(&sim);
+		settle_count(&sim);
 		for (unsigned i = 0; i < ticks; i++)
 			simulation_tick(&sim);
 		/* Whatever was in its way, all is twice as fast. */
@@ -90,7 +90,7 @@ static void an_answer_may_come_again(void **state)
 	double sum = 0;
 
 	simulation_begin(&sim, &quiet, 64, 0);
-	settle(&sim);
+	settle_count(&sim);
 	for (unsigned i = 0; i < 40; i++) {
 		sim.curve = i % 2 ? &quiet : &beside;
 		sum += simulation_run(&sim, 2 * SOON);
@@ -125,7 +125,7 @@ static void single_outliers_are_ignored(void **state)
 	unsigned changes;
 
 	simulation_begin(&sim, &quiet, 32, 32);
-	settle(&sim);
+	settle_count(&sim);
 	changes = sim.changes;
 	for (unsigned i = 0; i < 30; i++) {
 		sim.speed /= 2;

@@ -11,7 +11,7 @@
 
 static const struct curve *linear = &curves[0];
 
-static void settle(struct simulation *sim)
+static void settle_count(struct simulation *sim)
 {
 	simulation_begin(sim, linear, 64, 0);
 	simulation_run(sim, SOON);
@@ -45,7 +45,7 @@ static void clock_jumps_ahead(void **state)
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(jumps_ns); i++) {
 		struct simulation sim;
 
-		settle(&sim);
+		settle_count(&sim);
 		sim.now_ns += jumps_ns[i];
 		simulation_run(&sim, SOON);
 		assert_true(simulation_run(&sim, SOON) > 0.95);
@@ -57,7 +57,7 @@ static void stalls_change_nothing(void **state)
 {
 	struct simulation sim;
 
-	settle(&sim);
+	settle_count(&sim);
 	for (unsigned i = 0; i < 100000; i++) {
 		sim.now_ns += KT_TUNE_EPOCH_NS;
 		assert_int_equal(kt_tune_step(&sim.tune, sim.now_ns,
@@ -72,7 +72,7 @@ static void progress_goes_back(void **state)
 {
 	struct simulation sim;
 
-	settle(&sim);
+	settle_count(&sim);
 	sim.units = 0;
 	simulation_run(&sim, SOON);
 	assert_true(simulation_run(&sim, SOON) > 0.95);

@@ -20,7 +20,7 @@ static int fails_in_chunk(struct work *work, uint64_t from, uint64_t to)
 	return nr_chunks++ == fail_chunk ? -5 : 0;
 }
 
-static void run(struct work *work)
+static void run_job(struct work *work)
 {
 	nr_chunks = 0;
 	work_begin(work, 1);
@@ -50,7 +50,7 @@ static void at_each_unit(void **state)
 		work_init(&work, 1, units);
 		work.job.split.min_chunk = 7;
 		work.chunk = fails_at_unit;
-		run(&work);
+		run_job(&work);
 		check_failed(&work);
 		fail = &work.workers[0].fail;
 		assert_in_range(fail_unit, fail->from, fail->to - 1);
@@ -73,7 +73,7 @@ static void in_each_chunk_of_several_ranges(void **state)
 		work.chunk = fails_in_chunk;
 		for (unsigned i = 0; i < 5; i++)
 			work.ranges[i].node = i == 2 ? 0 : (int)i + 1;
-		run(&work);
+		run_job(&work);
 		if (nr_chunks <= fail_chunk) {
 			work_free(&work);
 			break;
@@ -92,7 +92,7 @@ static void nothing_done_is_nothing_undone(void **state)
 	fail_chunk = 0;
 	work_init(&work, 2, units);
 	work.chunk = fails_in_chunk;
-	run(&work);
+	run_job(&work);
 	assert_int_equal(work.undo_calls, 0);
 	work_free(&work);
 }

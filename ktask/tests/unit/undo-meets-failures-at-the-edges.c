@@ -40,7 +40,7 @@ static void fail_chunks(struct work *work, unsigned range, unsigned failed)
 	}
 }
 
-static unsigned pieces(unsigned failed)
+static unsigned count_pieces(unsigned failed)
 {
 	unsigned nr = 0;
 
@@ -61,7 +61,7 @@ static void each_pattern_of_eight(void **state)
 		fail_chunks(&work, 0, failed);
 		work_undo(&work);
 		work_check_undone(&work);
-		assert_int_equal(work.undo_calls, pieces(failed));
+		assert_int_equal(work.undo_calls, count_pieces(failed));
 		work_free(&work);
 	}
 }
@@ -82,7 +82,7 @@ static void each_pattern_in_two_ranges(void **state)
 		work_undo(&work);
 		work_check_undone(&work);
 		assert_int_equal(work.undo_calls,
-				 pieces(failed) + pieces(other));
+				 count_pieces(failed) + count_pieces(other));
 		work_free(&work);
 	}
 }

@@ -23,7 +23,7 @@ static int read_present(void *arg, size_t first, size_t nr, unsigned char *to)
 	return 0;
 }
 
-static void watch(struct touch_tracker *tracker)
+static void watch_touches(struct touch_tracker *tracker)
 {
 	struct touch_window window;
 
@@ -45,7 +45,7 @@ static size_t touch_until(struct touch_tracker *tracker, size_t at,
 		present[at++] = 1;
 		assert_true(at < NR_PAGES - 1);
 		if (at % 64 == 0)
-			watch(tracker);
+			watch_touches(tracker);
 	}
 	return at;
 }
@@ -99,7 +99,7 @@ static void who_was_elsewhere_begins_small(void **unused)
 	for (; other < NR_PAGES - 1; other++) {
 		present[other] = 1;
 		if (other % 64 == 0)
-			watch(&tracker);
+			watch_touches(&tracker);
 	}
 	touch_until(&tracker, at, 1);
 	assert_int_equal(largest, AHEAD_BLOCK_PAGES);
