@@ -17,7 +17,7 @@ static char *map_pages(size_t len)
 	char *base = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	must(base != MAP_FAILED, "mmap");
+	must_hold(base != MAP_FAILED, "mmap");
 	return base;
 }
 
@@ -36,7 +36,7 @@ static size_t touch_some(char *base, size_t len)
 	if (getenv("LD_PRELOAD")) {
 		size_t at = touch_until_helped(base, len);
 
-		must(at, "nothing was made ahead");
+		must_hold(at, "nothing was made ahead");
 		return at;
 	}
 	fill_pages(base, 0, len / 4);
@@ -61,7 +61,7 @@ static char *fill_most(const char *how)
 	return base;
 }
 
-static void fills(const char *how)
+static void fill_and_check(const char *how)
 {
 	check_pages(fill_most(how), 0, FILLED);
 }
@@ -88,16 +88,16 @@ static void fills_and_forks(const char *how)
 		at = touch_until_helped(base, FILLED / 2);
 	fill_slowly(base, at, FILLED / 2);
 	child = fork();
-	must(child >= 0, "fork");
+	must_hold(child >= 0, "fork");
 	if (!child) {
 		fill_slowly(base, 0, FILLED);
 		check_pages(base, 0, FILLED);
 		_exit(7);
 	}
-	must(waitpid(child, &status, 0) == child, "waitpid");
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
 	if (WIFSIGNALED(status))
 		kill(getpid(), WTERMSIG(status));
-	must(WIFEXITED(status) && WEXITSTATUS(status) == 7, "child");
+	must_hold(WIFEXITED(status) && WEXITSTATUS(status) == 7, "child");
 	fill_slowly(base, FILLED / 2, FILLED);
 	check_pages(base, 0, FILLED);
 }
@@ -107,24 +107,25 @@ static void fills_and_forks(const char *how)
 #define SEEN (128 * MIB)
 
 /* @how: before|middle|all errno|kill NUMBER; all: threads, in the middle */
-static void filtered(const char *how)
+static void fill_filtered(const char *how)
 {
 	char when[16], what[16], *base;
 	unsigned number, action;
 	size_t at = 0;
 
-	must(sscanf(how, "%15s %15s %u", when, what, &number) == 3, how);
+	must_hold(sscanf(how, "%15s %15s %u", when, what, &number) == 3, how);
 	action = strcmp(what, "kill") ? SECCOMP_RET_ERRNO | EPERM
 				      : SECCOMP_RET_KILL_PROCESS;
 	if (!strcmp(when, "before"))
-		must(refuse_with(number, action, REFUSE_SECCOMP), "filter");
+		must_hold(refuse_with(number, action, REFUSE_SECCOMP),
+			  "filter");
 	base = map_pages(SEEN);
 	if (strcmp(when, "before")) {
 		at = touch_some(base, SEEN);
-		must(refuse_with(number, action,
-				 strcmp(when, "all") ? REFUSE_SECCOMP
-						     : REFUSE_SECCOMP_ALL),
-		     "filter");
+		must_hold(refuse_with(number, action,
+				      strcmp(when, "all") ? REFUSE_SECCOMP
+							  : REFUSE_SECCOMP_ALL),
+			  "filter");
 	}
 	fill_slowly(base, at, SEEN);
 	check_pages(base, 0, SEEN);
@@ -140,7 +141,7 @@ static size_t count_threads(void)
 {
 	struct stat tasks;
 
-	must(!stat("/proc/self/task", &tasks), "/proc/self/task");
+	must_hold(!stat("/proc/self/task", &tasks), "/proc/self/task");
 	return tasks.st_nlink - 2;
 }
 
@@ -148,7 +149,7 @@ static void be_child(void)
 {
 	char *base = malloc(CHILD_BYTES), *first = page_start(base);
 
-	must(base != NULL, "malloc");
+	must_hold(base != NULL, "malloc");
 	fill_slowly(first, 0, BLOCK);
 	sleep_ms(20);
 	check_pages(first, 0, BLOCK);
@@ -159,7 +160,7 @@ static void wait_for_child(void)
 {
 	int status;
 
-	must(wait(&status) > 0, "wait");
+	must_hold(wait(&status) > 0, "wait");
 	if (status)
 		printf("a child ended with %x\n", (unsigned)status);
 }
@@ -170,28 +171,28 @@ static void forks_many(const char *unused)
 	char *base = map_pages(CHILD_BYTES);
 	size_t at = touch_some(base, CHILD_BYTES);
 
-	must(!prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper");
+	must_hold(!prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper");
 	for (int i = 0; i < NR_CHILDREN; i++) {
 		pid_t child;
 
 		if (i >= NR_AT_ONCE)
 			wait_for_child();
 		child = fork();
-		must(child >= 0, "fork");
+		must_hold(child >= 0, "fork");
 		if (!child)
 			be_child();
 	}
 	for (int i = 0; i < NR_AT_ONCE; i++)
 		wait_for_child();
-	must(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
-	     "a process was left");
+	must_hold(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
+		  "a process was left");
 	fill_slowly(base, at, CHILD_BYTES);
 	check_pages(base, 0, CHILD_BYTES);
-	must(!munmap(base, CHILD_BYTES), "munmap");
+	must_hold(!munmap(base, CHILD_BYTES), "munmap");
 	/* The watcher stays; helpers leave when they idle. */
 	for (int i = 0; i < WAIT_MS / 5 && count_threads() > 2; i++)
 		sleep_ms(5);
-	must(count_threads() <= 2, "threads were left");
+	must_hold(count_threads() <= 2, "threads were left");
 }
 
 /* ---- pages of other kinds ---- */
@@ -233,21 +234,21 @@ static bool is_within(const size_t *starts, size_t nr, size_t at)
 static void install_guard(char *base, size_t at)
 {
 	if (madvise(base + at, GUARDED, MADV_GUARD_INSTALL)) {
-		must(errno == EINVAL, "madvise");
+		must_hold(errno == EINVAL, "madvise");
 		puts("no guard pages");
 		exit(0);
 	}
 }
 
 /* Some before anything is made, some where it was made ahead. */
-static void guards(const char *unused)
+static void fill_guarded(const char *unused)
 {
 	struct sigaction action = { .sa_sigaction = leave_fault,
 				    .sa_flags = SA_SIGINFO };
 	char *base = map_pages(2 * SEEN);
 	size_t starts[NR_GUARDS], at;
 
-	must(!sigaction(SIGSEGV, &action, NULL), "sigaction");
+	must_hold(!sigaction(SIGSEGV, &action, NULL), "sigaction");
 	for (size_t i = 0; i < NR_EARLY; i++) {
 		starts[i] = SEEN + i * (6 * MIB + 19 * PAGE_BYTES);
 		install_guard(base, starts[i]);
@@ -259,7 +260,8 @@ static void guards(const char *unused)
 	}
 	for (; at < 2 * SEEN; at += PAGE_BYTES) {
 		if (is_within(starts, NR_GUARDS, at))
-			must(write_faults(base + at), "a guard page was lost");
+			must_hold(write_faults(base + at),
+				  "a guard page was lost");
 		else
 			fill_pages(base, at, at + PAGE_BYTES);
 		if (at % MIB == 0)
@@ -267,14 +269,17 @@ static void guards(const char *unused)
 	}
 	for (at = 0; at < 2 * SEEN; at += PAGE_BYTES) {
 		if (is_within(starts, NR_GUARDS, at))
-			must(write_faults(base + at), "a guard page was lost");
+			must_hold(write_faults(base + at),
+				  "a guard page was lost");
 		else
 			check_pages(base, at, at + PAGE_BYTES);
 	}
 	for (size_t i = 0; i < NR_GUARDS; i++) {
-		must(!madvise(base + starts[i], GUARDED, MADV_GUARD_REMOVE),
-		     "madvise");
-		must(!base[starts[i]], "a page behind a guard is not empty");
+		must_hold(
+			!madvise(base + starts[i], GUARDED, MADV_GUARD_REMOVE),
+			"madvise");
+		must_hold(!base[starts[i]],
+			  "a page behind a guard is not empty");
 	}
 }
 
@@ -284,7 +289,7 @@ static size_t locked_kib(void)
 	size_t kib = 0;
 	char line[128];
 
-	must(status != NULL, "status");
+	must_hold(status != NULL, "status");
 	while (fgets(line, sizeof(line), status))
 		if (!strncmp(line, "VmLck:", 6))
 			kib = account_value(line);
@@ -304,7 +309,7 @@ static void lock_part(char *base, size_t at)
 }
 
 /* Before and behind what is touched, and in what was made ahead. */
-static void locks(const char *unused)
+static void fill_locked(const char *unused)
 {
 	char *base = map_pages(2 * SEEN);
 	size_t at;
@@ -317,7 +322,7 @@ static void locks(const char *unused)
 	check_pages(base, 0, 2 * SEEN);
 	if (count_present(base, 2 * SEEN) != 2 * SEEN / PAGE_BYTES)
 		puts("locked pages are absent");
-	must(!munlock(base, SEEN + LOCKED), "munlock");
+	must_hold(!munlock(base, SEEN + LOCKED), "munlock");
 	printf("munlock: %zu KiB\n", locked_kib());
 }
 
@@ -328,14 +333,14 @@ static void reserves_not(const char *unused)
 	char *space = guarded_space(2 * SEEN), *base;
 	size_t touched, present;
 
-	must(mmap(space, SEEN, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-		  0) == space,
-	     "mmap");
+	must_hold(mmap(space, SEEN, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		       -1, 0) == space,
+		  "mmap");
 	madvise(space, SEEN, MADV_NOHUGEPAGE);
 	base = mmap(space + SEEN, SEEN, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	must(base == space + SEEN, "mmap");
+	must_hold(base == space + SEEN, "mmap");
 	touched = touch_some(base, SEEN);
 	for (size_t at = 0; at < SEEN / 2; at += BLOCK) {
 		fill_slowly(space, at, at + BLOCK);
@@ -354,13 +359,13 @@ static const struct {
 	const char *name;
 	void (*run)(const char *how);
 } cases[] = {
-	{ "fills", fills },
+	{ "fills", fill_and_check },
 	{ "fills-two", fills_two },
 	{ "fills-and-forks", fills_and_forks },
-	{ "filtered", filtered },
+	{ "filtered", fill_filtered },
 	{ "forks-many", forks_many },
-	{ "guards", guards },
-	{ "locks", locks },
+	{ "guards", fill_guarded },
+	{ "locks", fill_locked },
 	{ "reserves-not", reserves_not },
 };
 

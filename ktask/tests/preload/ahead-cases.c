@@ -20,7 +20,7 @@ static void touch_upwards(const char *how)
 	char *base = allocate_pages(how);
 	size_t at = touch_until_helped(base, LEN);
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	fill_pages(base, at, LEN);
 	check_pages(base, 0, LEN);
 }
@@ -42,7 +42,7 @@ static void touch_downwards(const char *how)
 			waited += 5;
 		}
 	}
-	must(seen, "nothing was made ahead");
+	must_hold(seen, "nothing was made ahead");
 }
 
 /* How much more is present than was touched, once it stops. */
@@ -51,7 +51,7 @@ static void stop_halfway(const char *how)
 	char *base = allocate_pages(how);
 	size_t at = touch_until_helped(base, LEN), half = LEN / 2, extra;
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	for (; at < half; at += BLOCK) {
 		fill_pages(base, at, at + BLOCK);
 		sleep_ms(1);
@@ -121,7 +121,7 @@ static bool is_page_there(const char *page)
 {
 	unsigned char there = 0;
 
-	must(!mincore((void *)page, PAGE_BYTES, &there), "mincore");
+	must_hold(!mincore((void *)page, PAGE_BYTES, &there), "mincore");
 	return there & 1;
 }
 
@@ -149,7 +149,7 @@ static void walk_in_steps(const char *how)
 		if (i % 256 == 0)
 			sleep_ms(2);
 	}
-	must(ahead, "nothing was made ahead");
+	must_hold(ahead, "nothing was made ahead");
 	sleep_ms(300);
 	for (ahead = 0, waited = 0; i < count; i++)
 		ahead += is_page_there(base +
@@ -171,7 +171,7 @@ static long status_value(const char *thread, const char *line)
 	struct dirent *task;
 	long value = -1;
 
-	must(tasks != NULL, "/proc/self/task");
+	must_hold(tasks != NULL, "/proc/self/task");
 	while (value < 0 && (task = readdir(tasks))) {
 		char path[300], text[128], name[32] = "";
 		FILE *file;
@@ -205,8 +205,8 @@ static uint64_t slice_of(pid_t thread)
 {
 	struct sched_attr_v0 attr = { 0 };
 
-	must(!syscall(SYS_sched_getattr, thread, &attr, sizeof(attr), 0),
-	     "sched_getattr");
+	must_hold(!syscall(SYS_sched_getattr, thread, &attr, sizeof(attr), 0),
+		  "sched_getattr");
 	return attr.runtime;
 }
 
@@ -218,10 +218,10 @@ static void drop_right_to_raise(void)
 	};
 	struct __user_cap_data_struct rights[2];
 
-	must(!syscall(SYS_capget, &header, rights), "capget");
+	must_hold(!syscall(SYS_capget, &header, rights), "capget");
 	rights[0].effective &= ~(1u << CAP_SYS_NICE);
 	rights[0].permitted &= ~(1u << CAP_SYS_NICE);
-	must(!syscall(SYS_capset, &header, rights), "capset");
+	must_hold(!syscall(SYS_capset, &header, rights), "capset");
 }
 
 #define SHORT_SLICE_NS 100000 /* the watcher's; it makes the helpers */
@@ -234,13 +234,13 @@ static void ordinary_slices(const char *how)
 
 	drop_right_to_raise();
 	base = allocate_pages("malloc");
-	must(touch_until_helped(base, LEN), "nothing was made ahead");
+	must_hold(touch_until_helped(base, LEN), "nothing was made ahead");
 	helper = status_value("ktask", "Pid:");
 	/* They end when they idle. */
-	must(helper > 0, "nothing was made ahead: the helpers have left");
-	must(slice_of((pid_t)helper) == own ||
-		     slice_of((pid_t)helper) > SHORT_SLICE_NS,
-	     "slices of a helper are short");
+	must_hold(helper > 0, "nothing was made ahead: the helpers have left");
+	must_hold(slice_of((pid_t)helper) == own ||
+			  slice_of((pid_t)helper) > SHORT_SLICE_NS,
+		  "slices of a helper are short");
 }
 
 /* With a limit that a stack would count against. */
@@ -262,7 +262,7 @@ static void write_number(const char *group, const char *name, long number)
 
 	snprintf(path, sizeof(path), "%s/%s", group, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0 && write(fd, text, (size_t)len) == len, path);
+	must_hold(fd >= 0 && write(fd, text, (size_t)len) == len, path);
 	close(fd);
 }
 
@@ -270,7 +270,7 @@ static void *wait_for_byte(void *fd)
 {
 	char byte;
 
-	must(read(*(int *)fd, &byte, 1) == 0, "read");
+	must_hold(read(*(int *)fd, &byte, 1) == 0, "read");
 	return NULL;
 }
 
@@ -290,10 +290,11 @@ static void last_threads(const char *group)
 		fill_pages(base, at, at + BLOCK);
 		sleep_ms(1);
 	}
-	must(!pipe(ends), "pipe");
+	must_hold(!pipe(ends), "pipe");
 	for (int i = 0; i < LAST_THREADS; i++)
-		must(!pthread_create(&made[i], NULL, wait_for_byte, &ends[0]),
-		     "pthread_create");
+		must_hold(!pthread_create(&made[i], NULL, wait_for_byte,
+					  &ends[0]),
+			  "pthread_create");
 	close(ends[1]);
 	for (int i = 0; i < LAST_THREADS; i++)
 		pthread_join(made[i], NULL);
@@ -306,7 +307,7 @@ static void fill_megabytes(const char *how)
 	size_t len = strtoul(how, NULL, 10) * MIB;
 	char *block = malloc(len);
 
-	must(block != NULL, "malloc");
+	must_hold(block != NULL, "malloc");
 	for (size_t at = 0; at < len; at += PAGE_BYTES)
 		block[at] = 1;
 }
@@ -342,7 +343,7 @@ static size_t sum_kib(const char *base, const char *name)
 	struct account account = { fopen("/proc/self/smaps", "r"), 0, 0, "" };
 	size_t kib = 0;
 
-	must(account.file != NULL, "smaps");
+	must_hold(account.file != NULL, "smaps");
 	while (next_line(&account, base, name))
 		kib += account_value(account.line);
 	fclose(account.file);
@@ -354,7 +355,7 @@ static bool is_advised(const char *base)
 	struct account account = { fopen("/proc/self/smaps", "r"), 0, 0, "" };
 	bool found = false;
 
-	must(account.file != NULL, "smaps");
+	must_hold(account.file != NULL, "smaps");
 	while (!found && next_line(&account, base, "VmFlags:"))
 		found = strstr(account.line, " hg");
 	fclose(account.file);
@@ -369,7 +370,7 @@ static void small_unadvised(const char *how)
 	for (size_t at = 0; at < LEN; at += BLOCK) {
 		fill_pages(base, at, at + BLOCK);
 		sleep_ms(2);
-		must(!is_advised(base), "huge pages were advised");
+		must_hold(!is_advised(base), "huge pages were advised");
 	}
 	check_pages(base, 0, LEN);
 }
@@ -394,8 +395,8 @@ static void fills_cpus(const char *how)
 	pthread_t thread;
 
 	for (unsigned i = 0; i < nr; i++)
-		must(!pthread_create(&thread, NULL, spin_for_ever, NULL),
-		     "pthread_create");
+		must_hold(!pthread_create(&thread, NULL, spin_for_ever, NULL),
+			  "pthread_create");
 	while (atomic_load(&nr_spinning) < nr)
 		sleep_ms(1);
 	for (size_t at = 0; at < LEN && !seen; at += BLOCK) {
@@ -409,21 +410,22 @@ static void fills_cpus(const char *how)
 			waited += 5;
 		}
 	}
-	must(seen || watcher_sleeps() - sleeps < 100,
-	     "no huge pages were advised");
-	must(seen, "nothing was made ahead: the watcher got no CPU");
+	must_hold(seen || watcher_sleeps() - sleeps < 100,
+		  "no huge pages were advised");
+	must_hold(seen, "nothing was made ahead: the watcher got no CPU");
 	check_pages(base, 0, BLOCK);
 }
 
 /* What the program says of the size of its pages. */
 static void small_pages(const char *how)
 {
-	char *base = allocate("mmap", LEN);
+	char *base = allocate_block("mmap", LEN);
 
-	must(!madvise(base, LEN, MADV_NOHUGEPAGE), "madvise");
+	must_hold(!madvise(base, LEN, MADV_NOHUGEPAGE), "madvise");
 	fill_pages(base, touch_until_helped(base, LEN), LEN);
 	check_pages(base, 0, LEN);
-	must(!sum_kib(base, "AnonHugePages:"), "huge pages against advice");
+	must_hold(!sum_kib(base, "AnonHugePages:"),
+		  "huge pages against advice");
 }
 
 /* The kernel's page of zeros is in no account: what is there was made in vain. */
@@ -433,7 +435,7 @@ static void read_only(const char *how)
 	size_t wasted;
 
 	for (size_t at = 0; at < LEN; at += PAGE_BYTES) {
-		must(!*(const volatile char *)(base + at), "contents");
+		must_hold(!*(const volatile char *)(base + at), "contents");
 		if (!(at % BLOCK))
 			sleep_ms(5);
 	}

@@ -21,7 +21,7 @@ static void fork_and_fill(const char *how)
 	int status = 0;
 	pid_t child;
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	child = fork();
 	if (!child) {
 		char *own = allocate_pages("malloc");
@@ -35,8 +35,8 @@ static void fork_and_fill(const char *how)
 	}
 	fill_pages(base, at, LEN);
 	check_pages(base, 0, LEN);
-	must(waitpid(child, &status, 0) == child, "waitpid");
-	must(WIFEXITED(status) && WEXITSTATUS(status) == 7, "child");
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
+	must_hold(WIFEXITED(status) && WEXITSTATUS(status) == 7, "child");
 }
 
 /* Lets all threads that stop go on, until the process ends.  Return: threads that were
@@ -53,8 +53,8 @@ static unsigned follow_threads(pid_t process)
 		if (!WIFSTOPPED(status) && tid != process)
 			continue;
 		if (!WIFSTOPPED(status)) {
-			must(WIFEXITED(status) && WEXITSTATUS(status) == 7,
-			     "traced");
+			must_hold(WIFEXITED(status) && WEXITSTATUS(status) == 7,
+				  "traced");
 			return nr;
 		}
 		nr += status >> 8 == (SIGTRAP | PTRACE_EVENT_CLONE << 8);
@@ -73,21 +73,22 @@ static void run_traced(const char *how)
 	if (!child) {
 		char *base;
 
-		must(!ptrace(PTRACE_TRACEME, 0, NULL, NULL), "traceme");
+		must_hold(!ptrace(PTRACE_TRACEME, 0, NULL, NULL), "traceme");
 		raise(SIGSTOP);
 		base = allocate_pages("malloc");
-		must(touch_until_helped(base, LEN), "nothing was made ahead");
+		must_hold(touch_until_helped(base, LEN),
+			  "nothing was made ahead");
 		fill_pages(base, 0, LEN);
 		check_pages(base, 0, LEN);
 		_exit(7);
 	}
-	must(waitpid(child, &status, 0) == child && WIFSTOPPED(status),
-	     "waitpid");
-	must(!ptrace(PTRACE_SETOPTIONS, child, NULL,
-		     PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL),
-	     "setoptions");
-	must(!ptrace(PTRACE_CONT, child, NULL, NULL), "cont");
-	must(follow_threads(child) > 0, "no thread was seen");
+	must_hold(waitpid(child, &status, 0) == child && WIFSTOPPED(status),
+		  "waitpid");
+	must_hold(!ptrace(PTRACE_SETOPTIONS, child, NULL,
+			  PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL),
+		  "setoptions");
+	must_hold(!ptrace(PTRACE_CONT, child, NULL, NULL), "cont");
+	must_hold(follow_threads(child) > 0, "no thread was seen");
 }
 
 /* What the process has blocked stays pending: no other thread takes it. */
@@ -96,7 +97,7 @@ static void keeps_signals(const char *how)
 	char *base = allocate_pages("malloc");
 	sigset_t set, pending;
 
-	must(touch_until_helped(base, LEN), "nothing was made ahead");
+	must_hold(touch_until_helped(base, LEN), "nothing was made ahead");
 	sigfillset(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (int sig = 1; sig < 32; sig++) {
@@ -105,9 +106,9 @@ static void keeps_signals(const char *how)
 		    sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS ||
 		    sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
 			continue;
-		must(!kill(getpid(), sig), "kill");
+		must_hold(!kill(getpid(), sig), "kill");
 		sigpending(&pending);
-		must(sigismember(&pending, sig), "a signal was taken");
+		must_hold(sigismember(&pending, sig), "a signal was taken");
 	}
 }
 
@@ -117,13 +118,13 @@ static void keeps_descriptors(const char *how)
 	char *base = allocate_pages("malloc");
 	int expected = dup(1);
 
-	must(expected >= 0 && !close(expected), "dup");
+	must_hold(expected >= 0 && !close(expected), "dup");
 	for (size_t at = 0; at < LEN; at += PAGE_BYTES) {
 		int fd = dup(1);
 
 		base[at] = 1;
-		must(fd == expected, "another thread took the number");
-		must(!close(fd), "close");
+		must_hold(fd == expected, "another thread took the number");
+		must_hold(!close(fd), "close");
 	}
 }
 
@@ -132,14 +133,15 @@ static void discard_memory(const char *how)
 {
 	char *base = allocate_pages("malloc");
 
-	must(touch_until_helped(base, LEN), "nothing was made ahead");
-	must(!madvise(base, LEN, MADV_DONTNEED), "madvise");
+	must_hold(touch_until_helped(base, LEN), "nothing was made ahead");
+	must_hold(!madvise(base, LEN, MADV_DONTNEED), "madvise");
 	for (int i = 0; i < 100; i++) {
-		must(!count_present(base, LEN), "made after it was discarded");
+		must_hold(!count_present(base, LEN),
+			  "made after it was discarded");
 		sleep_ms(1);
 	}
 	for (size_t at = 0; at < LEN; at += PAGE_BYTES)
-		must(!base[at], "contents");
+		must_hold(!base[at], "contents");
 }
 
 /* A file with holes in place of memory keeps its holes. */
@@ -150,14 +152,14 @@ static void replace_by_file(const char *how)
 		int fd = memfd_create("holes", MFD_CLOEXEC);
 		struct stat file;
 
-		must(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
+		must_hold(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
 		fill_pages(base, 0, LEN / 8 + (size_t)i * 3 * MIB);
-		must(mmap(base, LEN, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_FIXED, fd, 0) == base,
-		     "mmap");
+		must_hold(mmap(base, LEN, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_FIXED, fd, 0) == base,
+			  "mmap");
 		sleep_ms(20);
-		must(!fstat(fd, &file) && !file.st_blocks,
-		     "pages of the file were made");
+		must_hold(!fstat(fd, &file) && !file.st_blocks,
+			  "pages of the file were made");
 		munmap(base, LEN);
 		close(fd);
 	}
@@ -165,16 +167,16 @@ static void replace_by_file(const char *how)
 
 static void move_memory(const char *how)
 {
-	char *base = allocate("mmap", LEN), *moved;
+	char *base = allocate_block("mmap", LEN), *moved;
 	size_t at = touch_until_helped(base, LEN);
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
-	must(moved != MAP_FAILED, "mremap");
+	must_hold(moved != MAP_FAILED, "mremap");
 	check_pages(moved, 0, at);
 	fill_pages(moved, at, 2 * LEN);
 	check_pages(moved, 0, 2 * LEN);
-	must(!munmap(moved, 2 * LEN), "munmap");
+	must_hold(!munmap(moved, 2 * LEN), "munmap");
 }
 
 /* Nor is anything made of a segment that comes there. */
@@ -185,9 +187,9 @@ static void becomes_segment(const char *how)
 		int id = shmget(IPC_PRIVATE, LEN, 0600);
 		size_t there;
 
-		must(id >= 0, "shmget");
+		must_hold(id >= 0, "shmget");
 		fill_pages(base, 0, LEN / 8 + (size_t)i * 3 * MIB);
-		must(shmat(id, base, SHM_REMAP) == base, "shmat");
+		must_hold(shmat(id, base, SHM_REMAP) == base, "shmat");
 		shmctl(id, IPC_RMID, NULL);
 		sleep_ms(20);
 		there = count_present(base, LEN);
@@ -208,7 +210,7 @@ static long count_sleeps(void)
 {
 	struct rusage usage;
 
-	must(!getrusage(RUSAGE_THREAD, &usage), "getrusage");
+	must_hold(!getrusage(RUSAGE_THREAD, &usage), "getrusage");
 	return usage.ru_nvcsw;
 }
 
@@ -238,24 +240,24 @@ static void unmap_when_cancelled(const char *how)
 		struct unmapping unmapping = { 0 };
 		pthread_t thread;
 
-		must(!pthread_create(&thread, NULL, unmap_cancelled,
-				     &unmapping) &&
-			     !pthread_join(thread, NULL),
-		     "thread");
-		must(unmapping.unmapped, "munmap ended the thread");
+		must_hold(!pthread_create(&thread, NULL, unmap_cancelled,
+					  &unmapping) &&
+				  !pthread_join(thread, NULL),
+			  "thread");
+		must_hold(unmapping.unmapped, "munmap ended the thread");
 		nr_slept += unmapping.has_slept;
 	}
-	must(nr_slept, "nothing was made ahead while memory was unmapped");
+	must_hold(nr_slept, "nothing was made ahead while memory was unmapped");
 }
 
 /* What is left of a mapping, with other memory in place of a part or not, is one to
  * mremap(), also if huge pages were advised for some of it. */
 static char *quarter_made_ahead(void)
 {
-	char *base = allocate("mmap", LEN);
+	char *base = allocate_block("mmap", LEN);
 	size_t at = touch_until_helped(base, LEN);
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	for (; at + BLOCK <= LEN / 4; at += BLOCK) {
 		fill_pages(base, at, at + BLOCK);
 		sleep_ms(2);
@@ -267,31 +269,31 @@ static void moves_rest(const char *how)
 {
 	char *base = quarter_made_ahead(), *moved, *other;
 
-	must(!munmap(base + LEN / 4 * 3, BLOCK), "munmap");
+	must_hold(!munmap(base + LEN / 4 * 3, BLOCK), "munmap");
 	moved = mremap(base, LEN / 2, LEN, MREMAP_MAYMOVE);
-	must(moved != MAP_FAILED, "mremap of what is left");
+	must_hold(moved != MAP_FAILED, "mremap of what is left");
 	check_pages(moved, 0, LEN / 4);
 	base = quarter_made_ahead();
 	other = mmap(base + LEN / 2, BLOCK, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	must(other != MAP_FAILED, "mmap");
+	must_hold(other != MAP_FAILED, "mmap");
 	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
-	must(moved != MAP_FAILED, "mremap with other memory in it");
+	must_hold(moved != MAP_FAILED, "mremap with other memory in it");
 	check_pages(moved, 0, LEN / 4);
 }
 
 /* From what is too small to be watched. */
 static void grow_small_mapping(const char *how)
 {
-	char *base = allocate("mmap", BLOCK);
+	char *base = allocate_block("mmap", BLOCK);
 	size_t at;
 
 	fill_pages(base, 0, BLOCK);
 	base = mremap(base, BLOCK, LEN, MREMAP_MAYMOVE);
-	must(base != MAP_FAILED, "mremap");
-	must(nr_threads() > 1, "it is not watched");
+	must_hold(base != MAP_FAILED, "mremap");
+	must_hold(nr_threads() > 1, "it is not watched");
 	at = touch_until_helped(base, LEN);
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	fill_pages(base, at, LEN);
 	check_pages(base, 0, LEN);
 }
@@ -309,17 +311,17 @@ static void grows_otherwise(const char *how)
 		{ PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1 },
 	};
 
-	must(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
+	must_hold(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		char *base = mmap(NULL, BLOCK, kinds[i].prot, kinds[i].flags,
 				  kinds[i].fd, 0);
 
-		must(base != MAP_FAILED, "mmap");
+		must_hold(base != MAP_FAILED, "mmap");
 		base = mremap(base, BLOCK, LEN, MREMAP_MAYMOVE);
-		must(base != MAP_FAILED, "mremap");
-		must(!munmap(base, LEN), "munmap");
+		must_hold(base != MAP_FAILED, "mremap");
+		must_hold(!munmap(base, LEN), "munmap");
 	}
-	must(nr_threads() == 1, "a mapping is watched");
+	must_hold(nr_threads() == 1, "a mapping is watched");
 }
 
 static void reallocate_often(const char *how)
@@ -327,13 +329,13 @@ static void reallocate_often(const char *how)
 	size_t len = 40 * MIB;
 	char *block = malloc(len);
 
-	must(block != NULL, "malloc");
+	must_hold(block != NULL, "malloc");
 	memset(block, 1, len);
 	for (; len < 2 * LEN; len += len / 2) {
 		block = realloc(block, len + len / 2);
-		must(block != NULL, "realloc");
+		must_hold(block != NULL, "realloc");
 		for (size_t at = 0; at < len; at += PAGE_BYTES)
-			must(block[at] == 1, "contents");
+			must_hold(block[at] == 1, "contents");
 		memset(block + len, 1, len / 2);
 	}
 	free(block);
@@ -350,19 +352,19 @@ static void *map_and_unmap(void *arg)
 				    : mmap(NULL, len, PROT_READ | PROT_WRITE,
 					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		must(block && block != MAP_FAILED, "map");
+		must_hold(block && block != MAP_FAILED, "map");
 		if (i % 2) {
 			memset(block, (int)seed, len / 2);
-			must(block[len / 2 - 1] == (char)seed, "contents");
+			must_hold(block[len / 2 - 1] == (char)seed, "contents");
 			free(block);
 			continue;
 		}
 		fill_pages(block, 0, len / 2);
-		must(!mprotect(block + len / 4, PAGE_BYTES, PROT_NONE) &&
-			     !madvise(block + len / 2, len / 2, MADV_FREE),
-		     "change");
+		must_hold(!mprotect(block + len / 4, PAGE_BYTES, PROT_NONE) &&
+				  !madvise(block + len / 2, len / 2, MADV_FREE),
+			  "change");
 		check_pages(block, 0, len / 4);
-		must(!munmap(block, len), "munmap");
+		must_hold(!munmap(block, len), "munmap");
 	}
 	return NULL;
 }
@@ -372,9 +374,9 @@ static void ten_threads(const char *how)
 	pthread_t threads[10];
 
 	for (size_t i = 0; i < 10; i++)
-		must(!pthread_create(&threads[i], NULL, map_and_unmap,
-				     (void *)(i + 1)),
-		     "pthread_create");
+		must_hold(!pthread_create(&threads[i], NULL, map_and_unmap,
+					  (void *)(i + 1)),
+			  "pthread_create");
 	for (size_t i = 0; i < 10; i++)
 		pthread_join(threads[i], NULL);
 }

@@ -22,7 +22,7 @@ static void *unseen_mmap(void *at, size_t len, int flags)
 		(void *)syscall(SYS_mmap, at, len, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
-	must(base != MAP_FAILED, "mmap");
+	must_hold(base != MAP_FAILED, "mmap");
 	return base;
 }
 
@@ -30,17 +30,17 @@ static void touch_rest(char *base, size_t from, size_t len)
 {
 	size_t at = touch_until_helped(base + from, len - from);
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	for (at += from; at < len; at += PAGE_BYTES)
 		base[at] = 1;
 }
 
 /* Beside a block that the shim knows, and for which there is a watcher. */
-static void unseen(void)
+static void touch_unseen(void)
 {
 	char *known = malloc(LARGE);
 
-	must(known != NULL, "malloc");
+	must_hold(known != NULL, "malloc");
 	fill_pages(known, 0, LARGE / 2);
 	touch_rest(unseen_mmap(NULL, LEN, 0), 0, LEN);
 }
@@ -54,9 +54,9 @@ static void make_thread(void)
 {
 	pthread_t thread;
 
-	must(!pthread_create(&thread, NULL, end_at_once, NULL) &&
-		     !pthread_join(thread, NULL),
-	     "thread");
+	must_hold(!pthread_create(&thread, NULL, end_at_once, NULL) &&
+			  !pthread_join(thread, NULL),
+		  "thread");
 }
 
 /* Nothing that the shim knows of. */
@@ -73,7 +73,7 @@ static void grown_heap(void)
 {
 	char *base = sbrk((intptr_t)(LEN + PAGE_BYTES));
 
-	must(base != (void *)-1, "sbrk");
+	must_hold(base != (void *)-1, "sbrk");
 	touch_rest(page_start(base), 0, LEN);
 }
 
@@ -84,11 +84,11 @@ static void shrunk_heap(void)
 	size_t there;
 
 	/* The C library's own blocks lie below, or elsewhere. */
-	must(malloc(1) && mallopt(M_MMAP_THRESHOLD, 16384), "malloc");
+	must_hold(malloc(1) && mallopt(M_MMAP_THRESHOLD, 16384), "malloc");
 	base = page_start(sbrk(0));
-	must(!brk(base + LEN), "brk");
-	must(touch_until_helped(base, LEN), "nothing was made ahead");
-	must(!brk(base + MIB), "brk");
+	must_hold(!brk(base + LEN), "brk");
+	must_hold(touch_until_helped(base, LEN), "nothing was made ahead");
+	must_hold(!brk(base + MIB), "brk");
 	unseen_mmap(base + 2 * MIB, LARGE, MAP_FIXED);
 	sleep_ms(200);
 	there = count_present(base + 2 * MIB, LARGE);
@@ -97,11 +97,11 @@ static void shrunk_heap(void)
 }
 
 /* An allocator of the test has mapped all of it, in its first call. */
-static void allocated(void)
+static void touch_allocated(void)
 {
 	char *first = malloc(PAGE_BYTES);
 
-	must(first != NULL, "malloc");
+	must_hold(first != NULL, "malloc");
 	touch_rest(page_start(first), 0, LEN / 2);
 }
 
@@ -110,7 +110,7 @@ static void allocated_with_threads(void)
 	char *first = malloc(PAGE_BYTES);
 
 	make_thread();
-	must(first != NULL, "malloc");
+	must_hold(first != NULL, "malloc");
 	touch_rest(page_start(first), 0, LEN / 2);
 }
 
@@ -122,7 +122,7 @@ static void small_blocks(void)
 	for (size_t i = 0; i < nr; i++) {
 		char *block = malloc(4000);
 
-		must(block != NULL, "malloc");
+		must_hold(block != NULL, "malloc");
 		memset(block, 1, 4000);
 		if (i % 256 == 0)
 			sleep_ms(1);
@@ -134,7 +134,7 @@ static void large_block(void)
 {
 	char *block = malloc(LEN + PAGE_BYTES);
 
-	must(block != NULL, "malloc");
+	must_hold(block != NULL, "malloc");
 	touch_rest(page_start(block), 0, LEN);
 }
 
@@ -181,17 +181,19 @@ static bool stack_becomes_file(void)
 	pthread_t thread;
 	struct stat file;
 
-	must(known && fd >= 0 && !ftruncate(fd, STACK), "malloc or memfd");
+	must_hold(known && fd >= 0 && !ftruncate(fd, STACK), "malloc or memfd");
 	fill_pages(known, 0, LARGE / 2);
-	must(!pthread_attr_init(&attr) &&
-		     !pthread_attr_setstacksize(&attr, STACK) &&
-		     !pthread_create(&thread, &attr, walk_down_stack, NULL) &&
-		     !pthread_join(thread, &seen),
-	     "thread");
+	must_hold(!pthread_attr_init(&attr) &&
+			  !pthread_attr_setstacksize(&attr, STACK) &&
+			  !pthread_create(&thread, &attr, walk_down_stack,
+					  NULL) &&
+			  !pthread_join(thread, &seen),
+		  "thread");
 	base = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	must(base != MAP_FAILED, "mmap");
+	must_hold(base != MAP_FAILED, "mmap");
 	sleep_ms(50);
-	must(!fstat(fd, &file) && !file.st_blocks, "pages of a file were made");
+	must_hold(!fstat(fd, &file) && !file.st_blocks,
+		  "pages of a file were made");
 	return seen;
 }
 
@@ -205,28 +207,28 @@ static void unseen_becomes_file(void)
 
 		if (!pid)
 			_exit(stack_becomes_file() ? SAW_MADE : 0);
-		must(pid > 0 && waitpid(pid, &status, 0) == pid &&
-			     WIFEXITED(status) &&
-			     (!status || WEXITSTATUS(status) == SAW_MADE),
-		     "in a child");
+		must_hold(pid > 0 && waitpid(pid, &status, 0) == pid &&
+				  WIFEXITED(status) &&
+				  (!status || WEXITSTATUS(status) == SAW_MADE),
+			  "in a child");
 		nr_seen += !!status;
 	}
-	must(nr_seen, "nothing was made ahead");
+	must_hold(nr_seen, "nothing was made ahead");
 }
 
 /* Mapped without a reserve, where the shim sees it; then there is more that it does not
  * see. */
-static void unreserved(void)
+static void touch_unreserved(void)
 {
 	char *known = malloc(LARGE), *base;
 	size_t there;
 
 	base = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	must(known && base != MAP_FAILED, "mmap");
+	must_hold(known && base != MAP_FAILED, "mmap");
 	madvise(base, LEN, MADV_NOHUGEPAGE);
-	must(touch_until_helped(page_start(known), LARGE - PAGE_BYTES),
-	     "nothing was made ahead");
+	must_hold(touch_until_helped(page_start(known), LARGE - PAGE_BYTES),
+		  "nothing was made ahead");
 	unseen_mmap(NULL, LARGE, 0);
 	for (size_t at = 0; at < LEN / 2; at += BLOCK) {
 		fill_pages(base, at, at + BLOCK);
@@ -241,16 +243,16 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "unseen", unseen },
+	{ "unseen", touch_unseen },
 	{ "unseen-with-threads", unseen_with_threads },
 	{ "grown-heap", grown_heap },
 	{ "shrunk-heap", shrunk_heap },
-	{ "allocated", allocated },
+	{ "allocated", touch_allocated },
 	{ "allocated-with-threads", allocated_with_threads },
 	{ "small-blocks", small_blocks },
 	{ "large-block", large_block },
 	{ "unseen-becomes-file", unseen_becomes_file },
-	{ "unreserved", unreserved },
+	{ "unreserved", touch_unreserved },
 };
 
 int main(int argc, char **argv)

@@ -44,7 +44,7 @@ static struct progress *share_progress(void)
 	void *shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	must(shared != MAP_FAILED, "mmap");
+	must_hold(shared != MAP_FAILED, "mmap");
 	return shared;
 }
 
@@ -53,7 +53,7 @@ static char *map_pages(void)
 	char *base = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	must(base != MAP_FAILED, "mmap");
+	must_hold(base != MAP_FAILED, "mmap");
 	return base;
 }
 
@@ -64,7 +64,7 @@ static int open_file_of(pid_t process, const char *name, int flags)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", process, name);
 	fd = open(path, flags | O_CLOEXEC);
-	must(fd >= 0, path);
+	must_hold(fd >= 0, path);
 	return fd;
 }
 
@@ -95,7 +95,7 @@ static void touch_all(struct progress *progress)
 	char *base = map_pages();
 	size_t at = touch_until_helped(base, LEN);
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	progress->filled = at;
 	progress->base = base;
 	for (; at < LEN; at += PAGE_BYTES) {
@@ -152,7 +152,7 @@ static bool trace_threads(pid_t process)
 	struct dirent *task;
 	bool found = false;
 
-	must(tasks != NULL, "task");
+	must_hold(tasks != NULL, "task");
 	while ((task = readdir(tasks))) {
 		pid_t thread = atoi(task->d_name);
 		int status;
@@ -166,7 +166,7 @@ static bool trace_threads(pid_t process)
 		    waitpid(thread, &status, __WALL) != thread ||
 		    !WIFSTOPPED(status))
 			continue;
-		must(nr_traced < NR_TRACED, "more threads than expected");
+		must_hold(nr_traced < NR_TRACED, "more threads than expected");
 		traced[nr_traced++] = thread;
 	}
 	closedir(tasks);
@@ -180,18 +180,18 @@ static void stop_process(pid_t process, bool trace)
 	if (trace) {
 		for (int i = 0; i < 1000 && trace_threads(process); i++)
 			;
-		must(nr_traced, "nothing may be traced");
+		must_hold(nr_traced, "nothing may be traced");
 		return;
 	}
-	must(!kill(process, SIGSTOP), "kill");
-	must(waitpid(process, &status, WUNTRACED) == process, "waitpid");
-	must(WIFSTOPPED(status), "it has ended too soon");
+	must_hold(!kill(process, SIGSTOP), "kill");
+	must_hold(waitpid(process, &status, WUNTRACED) == process, "waitpid");
+	must_hold(WIFSTOPPED(status), "it has ended too soon");
 }
 
 static void continue_process(pid_t process, bool trace)
 {
 	if (!trace) {
-		must(!kill(process, SIGCONT), "kill");
+		must_hold(!kill(process, SIGCONT), "kill");
 		return;
 	}
 	while (nr_traced)
@@ -209,11 +209,12 @@ static void read_entries(const struct target *from, uint64_t *entries)
 {
 	off_t at = (off_t)((uintptr_t)from->base / PAGE_BYTES * 8);
 
-	must(pread(from->pagemap, entries, NR_PAGES * 8, at) == NR_PAGES * 8,
-	     "pagemap");
+	must_hold(pread(from->pagemap, entries, NR_PAGES * 8, at) ==
+			  NR_PAGES * 8,
+		  "pagemap");
 }
 
-static void save(const struct target *from, struct snapshot *saved)
+static void save_snapshot(const struct target *from, struct snapshot *saved)
 {
 	static uint64_t again[NR_PAGES];
 
@@ -224,14 +225,15 @@ static void save(const struct target *from, struct snapshot *saved)
 			(off_t)(uintptr_t)from->base + (off_t)(i * PAGE_BYTES);
 
 		if (is_present(saved->entries[i]))
-			must(pread(from->memory, saved->pages + i * PAGE_BYTES,
-				   PAGE_BYTES, at) == PAGE_BYTES,
-			     "pread");
+			must_hold(pread(from->memory,
+					saved->pages + i * PAGE_BYTES,
+					PAGE_BYTES, at) == PAGE_BYTES,
+				  "pread");
 	}
 	read_entries(from, again);
 	for (size_t i = 0; i < NR_PAGES; i++)
-		must(is_present(again[i]) == is_present(saved->entries[i]),
-		     "pages came or went while it was stopped");
+		must_hold(is_present(again[i]) == is_present(saved->entries[i]),
+			  "pages came or went while it was stopped");
 }
 
 /* Return: pages that are there and were not touched.  It may have been stopped between
@@ -246,11 +248,11 @@ static size_t check_snapshot(const struct snapshot *saved, size_t filled)
 		bool present = is_present(saved->entries[i]);
 
 		if (i < filled / PAGE_BYTES)
-			must(present, "a page that was touched is absent");
+			must_hold(present, "a page that was touched is absent");
 		else if (i > filled / PAGE_BYTES)
-			must(!memcmp(saved->pages + i * PAGE_BYTES, zeros,
-				     PAGE_BYTES),
-			     "a page that was not touched is not empty");
+			must_hold(!memcmp(saved->pages + i * PAGE_BYTES, zeros,
+					  PAGE_BYTES),
+				  "a page that was not touched is not empty");
 		ahead += present && i > filled / PAGE_BYTES;
 	}
 	return ahead;
@@ -265,12 +267,12 @@ static void restore_page(const struct target *to, char *page, char *at,
 				  : process_vm_writev(to->process, &local, 1,
 						      &remote, 1, 0);
 
-	must(written == PAGE_BYTES, "restore");
+	must_hold(written == PAGE_BYTES, "restore");
 }
 
 /* Then all of it, absent pages too, is what was saved. */
-static void restore(const struct target *to, struct snapshot *saved,
-		    bool by_file)
+static void restore_snapshot(const struct target *to, struct snapshot *saved,
+			     bool by_file)
 {
 	static char read[MIB];
 
@@ -279,18 +281,19 @@ static void restore(const struct target *to, struct snapshot *saved,
 			restore_page(to, saved->pages + i * PAGE_BYTES,
 				     to->base + i * PAGE_BYTES, by_file);
 	for (size_t at = 0; at < LEN; at += MIB) {
-		must(pread(to->memory, read, MIB,
-			   (off_t)((uintptr_t)to->base + at)) == (ssize_t)MIB,
-		     "pread");
-		must(!memcmp(read, saved->pages + at, MIB),
-		     "what was restored differs");
+		must_hold(pread(to->memory, read, MIB,
+				(off_t)((uintptr_t)to->base + at)) ==
+				  (ssize_t)MIB,
+			  "pread");
+		must_hold(!memcmp(read, saved->pages + at, MIB),
+			  "what was restored differs");
 	}
 }
 
 /* Return: as check_snapshot(). */
-static size_t checkpoint(const struct target *from,
-			 const struct progress *progress, bool trace,
-			 bool by_file)
+static size_t take_checkpoint(const struct target *from,
+			      const struct progress *progress, bool trace,
+			      bool by_file)
 {
 	static struct snapshot saved;
 	struct progress *shared = share_progress();
@@ -299,19 +302,19 @@ static size_t checkpoint(const struct target *from,
 	pid_t frame;
 
 	stop_process(from->process, trace);
-	save(from, &saved);
+	save_snapshot(from, &saved);
 	ahead = check_snapshot(&saved, progress->filled);
 	continue_process(from->process, trace);
 
 	frame = fork();
-	must(frame >= 0, "fork");
+	must_hold(frame >= 0, "fork");
 	if (!frame)
 		be_frame(shared);
 	wait_for_base(shared, frame);
 	to = open_target(frame, shared->base);
-	restore(&to, &saved, by_file);
-	must(!kill(frame, SIGKILL) && waitpid(frame, NULL, 0) == frame,
-	     "the frame");
+	restore_snapshot(&to, &saved, by_file);
+	must_hold(!kill(frame, SIGKILL) && waitpid(frame, NULL, 0) == frame,
+		  "the frame");
 	close(to.memory);
 	close(to.pagemap);
 	return ahead;
@@ -326,19 +329,19 @@ int main(int argc, char **argv)
 	pid_t child = fork();
 	int status;
 
-	must(child >= 0, "fork");
+	must_hold(child >= 0, "fork");
 	if (!child)
 		touch_all(progress);
 	wait_for_base(progress, child);
 	from = open_target(child, progress->base);
 	for (int i = 0; i < NR_ROUNDS; i++) {
-		ahead += checkpoint(&from, progress, trace, i % 2);
+		ahead += take_checkpoint(&from, progress, trace, i % 2);
 		progress->nr_saved++;
 		sleep_ms(30);
 	}
-	must(waitpid(child, &status, 0) == child, "waitpid");
-	must(WIFEXITED(status) && WEXITSTATUS(status) == 7, "contents");
-	must(ahead, "nothing was made ahead: not where it was stopped");
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
+	must_hold(WIFEXITED(status) && WEXITSTATUS(status) == 7, "contents");
+	must_hold(ahead, "nothing was made ahead: not where it was stopped");
 	puts("ok");
 	return 0;
 }

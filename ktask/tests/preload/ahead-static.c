@@ -15,7 +15,7 @@ int main(void)
 	char *base = page_start(array);
 	size_t at = touch_until_helped(base, LEN), extra;
 
-	must(at, "nothing was made ahead");
+	must_hold(at, "nothing was made ahead");
 	for (; at < LEN / 2; at += BLOCK) {
 		fill_pages(base, at, at + BLOCK);
 		sleep_ms(1);

@@ -93,10 +93,10 @@ static void print_words(void)
 	size_t nr = 0;
 	uint64_t sum = 0;
 
-	must(fd >= 0 && pread(fd, entries, sizeof(entries),
-			      (off_t)((uintptr_t)ARENA / PAGE_BYTES * 8)) ==
-				(ssize_t)sizeof(entries),
-	     "pagemap");
+	must_hold(fd >= 0 && pread(fd, entries, sizeof(entries),
+				   (off_t)((uintptr_t)ARENA / PAGE_BYTES *
+					   8)) == (ssize_t)sizeof(entries),
+		  "pagemap");
 	close(fd);
 	for (size_t i = 0; i < NR_PAGES; i++) {
 		uint64_t word = 0;
@@ -196,13 +196,13 @@ static void try_fork(void)
 
 	fflush(stdout);
 	child = fork();
-	must(child >= 0, "fork");
+	must_hold(child >= 0, "fork");
 	if (!child) {
 		touch_blocks(1 + random_below(4));
 		print_words();
 		exit(0);
 	}
-	must(waitpid(child, &status, 0) == child, "waitpid");
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
 	printf("fork: %x\n", (unsigned)status);
 }
 
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	seed_random(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
 	is_unmoved = argc > 3 && !strcmp(argv[3], "unmoved");
 	is_unadvised = argc > 3 && !strcmp(argv[3], "unadvised");
-	must(!sigaction(SIGSEGV, &action, NULL), "sigaction");
+	must_hold(!sigaction(SIGSEGV, &action, NULL), "sigaction");
 	map_range((struct range){ ARENA, ARENA_BYTES });
 	touch_blocks(12);
 	for (int i = 0; i < nr_steps; i++) {

@@ -17,7 +17,7 @@ struct ahead_case {
 	void (*run)(const char *how);
 };
 
-static inline char *allocate(const char *how, size_t len)
+static inline char *allocate_block(const char *how, size_t len)
 {
 	void *block = NULL;
 
@@ -30,18 +30,18 @@ static inline char *allocate(const char *how, size_t len)
 	else if (!strcmp(how, "aligned_alloc"))
 		block = aligned_alloc(4096, len);
 	else if (!strcmp(how, "posix_memalign"))
-		must(!posix_memalign(&block, 4096, len), how);
+		must_hold(!posix_memalign(&block, 4096, len), how);
 	else
 		block = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	must(block && block != MAP_FAILED, how);
+	must_hold(block && block != MAP_FAILED, how);
 	return block;
 }
 
 /* Whole pages of a block of LEN. */
 static inline char *allocate_pages(const char *how)
 {
-	return page_start(allocate(how, LEN + PAGE_BYTES));
+	return page_start(allocate_block(how, LEN + PAGE_BYTES));
 }
 
 static inline unsigned nr_threads(void)
@@ -49,7 +49,7 @@ static inline unsigned nr_threads(void)
 	DIR *tasks = opendir("/proc/self/task");
 	unsigned nr = 0;
 
-	must(tasks != NULL, "/proc/self/task");
+	must_hold(tasks != NULL, "/proc/self/task");
 	while (readdir(tasks))
 		nr++;
 	closedir(tasks);

@@ -24,7 +24,7 @@
 static char *big;
 static const char *case_name;
 
-static void fill(char *base)
+static void fill_pages(char *base)
 {
 	for (size_t pos = 0; pos < BIG_BYTES; pos += PAGE_BYTES)
 		*(uint64_t *)(base + pos) = pos + 1;
@@ -38,20 +38,20 @@ static int is_filled(const char *base)
 	return 1;
 }
 
-static void say(const char *what)
+static void say_state(const char *what)
 {
 	printf("%s: %s\n", what, is_filled(big) ? "all there" : "lost");
 }
 
 static void in_atexit(void)
 {
-	say("atexit");
+	say_state("atexit");
 }
 
 static void __attribute__((destructor)) in_destructor(void)
 {
 	if (big && case_name && !strcmp(case_name, "exit"))
-		say("destructor");
+		say_state("destructor");
 }
 
 /* What stdio holds is written behind the last handler. */
@@ -59,8 +59,9 @@ static void case_exit(void)
 {
 	FILE *file = fopen("exit-file", "w");
 
-	must(file && !setvbuf(stdout, big + BIG_BYTES, _IOFBF, BUFFER_BYTES),
-	     "files");
+	must_hold(
+		file && !setvbuf(stdout, big + BIG_BYTES, _IOFBF, BUFFER_BYTES),
+		"files");
 	setlocale(LC_ALL, "");
 	atexit(in_atexit);
 	fputs("unflushed in a file", file);
@@ -75,12 +76,12 @@ static void case_heap(void)
 	for (int i = 0; i < 40000; i++) {
 		char *block = malloc(1000);
 
-		must(block != NULL, "malloc");
+		must_hold(block != NULL, "malloc");
 		memset(block, i, 1000);
 		if (i == 20000)
 			file = fopen("exit-file", "w");
 	}
-	must(file != NULL, "fopen");
+	must_hold(file != NULL, "fopen");
 	fputs("in the heap", file);
 	exit(STATUS);
 }
@@ -89,7 +90,7 @@ static void case_main(void)
 {
 }
 
-static void case__exit(void)
+static void case_exit_at_once(void)
 {
 	_exit(STATUS);
 }
@@ -111,14 +112,14 @@ static void case_quick(void)
 	quick_exit(STATUS);
 }
 
-static void leave(int sig)
+static void leave_by_signal(int sig)
 {
 	_exit(sig == SIGTERM ? STATUS : 0);
 }
 
 static void case_handler(void)
 {
-	signal(SIGTERM, leave);
+	signal(SIGTERM, leave_by_signal);
 	raise(SIGTERM);
 }
 
@@ -139,8 +140,8 @@ static void case_thread(void)
 {
 	pthread_t thread;
 
-	must(!pthread_create(&thread, NULL, keep_reading, NULL),
-	     "pthread_create");
+	must_hold(!pthread_create(&thread, NULL, keep_reading, NULL),
+		  "pthread_create");
 	while (!__atomic_load_n(&is_reading, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	exit(STATUS);
@@ -163,12 +164,12 @@ static void case_clone(void)
 	static int ends[3];
 	static char stack[65536] __attribute__((aligned(64)));
 
-	must(!pipe2(ends, O_CLOEXEC), "pipe");
+	must_hold(!pipe2(ends, O_CLOEXEC), "pipe");
 	ends[2] = open("exit-clone", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	must(ends[2] >= 0, "exit-clone");
-	must(clone(is_filled_later, stack + sizeof(stack), CLONE_VM | SIGCHLD,
-		   ends) > 0,
-	     "clone");
+	must_hold(ends[2] >= 0, "exit-clone");
+	must_hold(clone(is_filled_later, stack + sizeof(stack),
+			CLONE_VM | SIGCHLD, ends) > 0,
+		  "clone");
 	fflush(stdout);
 	_exit(STATUS);
 }
@@ -182,12 +183,13 @@ static void case_robust(void)
 	pthread_mutex_t *own = (pthread_mutex_t *)big;
 	pid_t child;
 
-	must(!pthread_mutexattr_init(&kind) &&
-		     !pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST),
-	     "attributes");
-	must(!pthread_mutex_init(own, &kind), "mutex");
+	must_hold(!pthread_mutexattr_init(&kind) &&
+			  !pthread_mutexattr_setrobust(&kind,
+						       PTHREAD_MUTEX_ROBUST),
+		  "attributes");
+	must_hold(!pthread_mutex_init(own, &kind), "mutex");
 	pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
-	must(!pthread_mutex_init(shared, &kind), "mutex");
+	must_hold(!pthread_mutex_init(shared, &kind), "mutex");
 	fflush(stdout);
 	child = fork();
 	if (!child) {
@@ -206,13 +208,13 @@ static void case_shared(void)
 	int fd = open("exit-shared", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	char *base;
 
-	must(fd >= 0 && !ftruncate(fd, (off_t)BIG_BYTES), "file");
+	must_hold(fd >= 0 && !ftruncate(fd, (off_t)BIG_BYTES), "file");
 	base = mmap(NULL, BIG_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	must(base != MAP_FAILED, "mmap");
-	fill(base);
+	must_hold(base != MAP_FAILED, "mmap");
+	fill_pages(base);
 	base = mmap(NULL, BIG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
 		    0);
-	must(base != MAP_FAILED, "mmap");
+	must_hold(base != MAP_FAILED, "mmap");
 	memset(base, 'x', BIG_BYTES);
 	exit(STATUS);
 }
@@ -234,13 +236,13 @@ static void case_fork(void)
 		_exit(STATUS);
 	waitpid(child, &status, 0);
 	printf("child: %d\n", WEXITSTATUS(status));
-	say("parent");
+	say_state("parent");
 	child = vfork();
 	if (!child)
 		_exit(STATUS);
 	waitpid(child, &status, 0);
 	printf("child: %d\n", WEXITSTATUS(status));
-	say("parent");
+	say_state("parent");
 }
 
 /* A stream that was read ahead gives back what it has not used. */
@@ -248,7 +250,7 @@ static void case_input(void)
 {
 	char line[64];
 
-	must(fgets(line, sizeof(line), stdin) != NULL, "fgets");
+	must_hold(fgets(line, sizeof(line), stdin) != NULL, "fgets");
 	fputs(line, stdout);
 	exit(STATUS);
 }
@@ -263,8 +265,8 @@ static void case_from_thread(void)
 {
 	pthread_t thread;
 
-	must(!pthread_create(&thread, NULL, leave_there, NULL),
-	     "pthread_create");
+	must_hold(!pthread_create(&thread, NULL, leave_there, NULL),
+		  "pthread_create");
 	pause();
 }
 
@@ -279,8 +281,8 @@ static void case_last_thread(void)
 {
 	pthread_t thread;
 
-	must(!pthread_create(&thread, NULL, return_later, NULL),
-	     "pthread_create");
+	must_hold(!pthread_create(&thread, NULL, return_later, NULL),
+		  "pthread_create");
 	pthread_exit(NULL);
 }
 
@@ -296,7 +298,7 @@ static void case_in_malloc(void)
 	void *volatile block; /* or the pair would be left out */
 
 	signal(SIGALRM, leave_at_once);
-	must(!setitimer(ITIMER_REAL, &soon, NULL), "setitimer");
+	must_hold(!setitimer(ITIMER_REAL, &soon, NULL), "setitimer");
 	for (;;) {
 		block = malloc(100000);
 		free(block);
@@ -305,7 +307,7 @@ static void case_in_malloc(void)
 
 /* Who handles faults is told of memory that is given back, and waited for; not
  * of memory that goes at the end.  Nobody reads here. */
-static void watch(int fault_fd)
+static void watch_faults(int fault_fd)
 {
 	struct uffdio_api api = { .api = UFFD_API,
 				  .features = UFFD_FEATURE_EVENT_REMOVE };
@@ -323,7 +325,7 @@ static void watch(int fault_fd)
 
 static void case_watched(void)
 {
-	watch((int)syscall(SYS_userfaultfd, O_CLOEXEC));
+	watch_faults((int)syscall(SYS_userfaultfd, O_CLOEXEC));
 	exit(STATUS);
 }
 
@@ -331,13 +333,13 @@ static void case_watched_by_device(void)
 {
 	int fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
 
-	watch(fd < 0 ? -1 : ioctl(fd, _IO(0xAA, 0), O_CLOEXEC));
+	watch_faults(fd < 0 ? -1 : ioctl(fd, _IO(0xAA, 0), O_CLOEXEC));
 	exit(STATUS);
 }
 
 static void case_unmaps_watched(void)
 {
-	watch((int)syscall(SYS_userfaultfd, O_CLOEXEC));
+	watch_faults((int)syscall(SYS_userfaultfd, O_CLOEXEC));
 	munmap(big, BIG_BYTES);
 	exit(STATUS);
 }
@@ -349,7 +351,7 @@ static const struct {
 	{ "exit", case_exit },
 	{ "heap", case_heap },
 	{ "main", case_main },
-	{ "_exit", case__exit },
+	{ "_exit", case_exit_at_once },
 	{ "exit_group", case_exit_group },
 	{ "quick", case_quick },
 	{ "handler", case_handler },
@@ -372,8 +374,8 @@ int main(int argc, char **argv)
 {
 	big = mmap(NULL, BIG_BYTES + BUFFER_BYTES, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	must(big != MAP_FAILED, "mmap");
-	fill(big);
+	must_hold(big != MAP_FAILED, "mmap");
+	fill_pages(big);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		if (argc < 2 || strcmp(argv[1], cases[i].name))
 			continue;

@@ -53,7 +53,7 @@ static void set_filter(unsigned number, unsigned action, enum refuse_how how)
 	struct rlimit no_core = { 0 };
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	must(refuse_with(number, action, how), "filter");
+	must_hold(refuse_with(number, action, how), "filter");
 }
 
 /* So large that the kernel's engine may be asked. */
@@ -134,7 +134,7 @@ static const char *filter_each(int later, unsigned first, unsigned step)
 		child = fork();
 		if (!child)
 			live_with(number, later);
-		must(waitpid(child, &status, 0) == child, "waitpid");
+		must_hold(waitpid(child, &status, 0) == child, "waitpid");
 		if (status)
 			printf("%u: %s\n", number, strsignal(WTERMSIG(status)));
 	}
@@ -153,7 +153,7 @@ static const char *outcome_of(pid_t child)
 {
 	int status;
 
-	must(waitpid(child, &status, __WALL) == child, "waitpid");
+	must_hold(waitpid(child, &status, __WALL) == child, "waitpid");
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? NULL
 							 : "the child died";
 }
@@ -194,7 +194,7 @@ static const char *filter_over_prefault(int number)
 	char *addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	must(addr != MAP_FAILED, "mmap");
+	must_hold(addr != MAP_FAILED, "mmap");
 	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	return munmap(addr, SIZE_BYTES) ? "munmap failed" : NULL;
 }
@@ -205,7 +205,7 @@ static const char *filter_over_files(int number)
 	int fd = memfd_create("file", MFD_CLOEXEC);
 	char *addr;
 
-	must(fd >= 0 && !ftruncate(fd, SIZE_BYTES), "memfd_create");
+	must_hold(fd >= 0 && !ftruncate(fd, SIZE_BYTES), "memfd_create");
 	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		    0);
@@ -219,7 +219,7 @@ static const char *filter_over_segments(int number)
 	int id = shmget(IPC_PRIVATE, SIZE_BYTES, IPC_CREAT | 0600);
 	void *addr = shmat(id, NULL, 0);
 
-	must(addr != (void *)-1 && !shmctl(id, IPC_RMID, NULL), "shmget");
+	must_hold(addr != (void *)-1 && !shmctl(id, IPC_RMID, NULL), "shmget");
 	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	/* It is there for as long as it is attached. */
 	return shmat(id, NULL, 0) == (void *)-1 ? "shmat failed" : NULL;
@@ -291,7 +291,7 @@ static const char *filter_questions(int unused)
 static sigjmp_buf back;
 static volatile sig_atomic_t nr_alarms;
 
-static void leave(int sig)
+static void jump_back(int sig)
 {
 	(void)sig;
 	nr_alarms++;
@@ -299,9 +299,9 @@ static void leave(int sig)
 }
 
 /* A handler that leaves while large calls follow one another. */
-static const char *jumps(int unused)
+static const char *jump_from_handler(int unused)
 {
-	struct sigaction action = { .sa_handler = leave };
+	struct sigaction action = { .sa_handler = jump_back };
 	struct itimerval soon = { .it_value = { 0, 2500 } };
 	volatile int round = 0;
 
@@ -320,7 +320,7 @@ static const char *jumps(int unused)
 	return populate_once();
 }
 
-static const char *dies(int sig)
+static const char *die_by_signal(int sig)
 {
 	pid_t child = fork();
 	int status;
@@ -345,15 +345,16 @@ static void *populate_for_ever(void *unused)
 	return NULL;
 }
 
-static const char *cancelled(int unused)
+static const char *cancel_threads(int unused)
 {
 	(void)unused;
 	for (int i = 0; i < 20; i++) {
 		pthread_t thread;
 		void *outcome;
 
-		must(!pthread_create(&thread, NULL, populate_for_ever, NULL),
-		     "pthread_create");
+		must_hold(
+			!pthread_create(&thread, NULL, populate_for_ever, NULL),
+			"pthread_create");
 		usleep(1000 + 200 * (unsigned)i);
 		pthread_cancel(thread);
 		pthread_join(thread, &outcome);
@@ -364,7 +365,7 @@ static const char *cancelled(int unused)
 }
 
 /* A user namespace is refused to a process with threads. */
-static const char *namespaces(int unused)
+static const char *unshare_users(int unused)
 {
 	const char *wrong = populate_once();
 
@@ -380,7 +381,7 @@ static const char *in_chroot(int later)
 	char directory[] = "/tmp/ktask-root-XXXXXX";
 	const char *wrong = later ? populate_once() : NULL;
 
-	must(mkdtemp(directory) != NULL, "mkdtemp");
+	must_hold(mkdtemp(directory) != NULL, "mkdtemp");
 	if (chroot(directory) || chdir("/"))
 		wrong = "chroot failed";
 	rmdir("/");
@@ -399,7 +400,7 @@ static const char *gives_up_rights(int later)
 	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
 		return "the rights stayed";
 	tasks = opendir("/proc/self/task");
-	must(tasks != NULL, "opendir");
+	must_hold(tasks != NULL, "opendir");
 	while ((entry = readdir(tasks))) {
 		struct stat task;
 
@@ -486,8 +487,8 @@ static const char *cancellation_points(int unused)
 		pthread_t thread;
 		void *outcome;
 
-		must(!pthread_create(&thread, NULL, call_cancelled, &call),
-		     "pthread_create");
+		must_hold(!pthread_create(&thread, NULL, call_cancelled, &call),
+			  "pthread_create");
 		pthread_join(thread, &outcome);
 		printf("%d: %d\n", call, outcome == PTHREAD_CANCELED);
 	}
@@ -527,14 +528,14 @@ static const char *little_stack(int kib)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	must(guard != MAP_FAILED &&
-		     !mprotect(stack, bytes, PROT_READ | PROT_WRITE),
-	     "a stack");
-	must(!pthread_attr_init(&attr) &&
-		     !pthread_attr_setstack(&attr, stack, bytes) &&
-		     !pthread_create(&thread, &attr, call_each, &wrong) &&
-		     !pthread_join(thread, NULL),
-	     "a thread");
+	must_hold(guard != MAP_FAILED &&
+			  !mprotect(stack, bytes, PROT_READ | PROT_WRITE),
+		  "a stack");
+	must_hold(!pthread_attr_init(&attr) &&
+			  !pthread_attr_setstack(&attr, stack, bytes) &&
+			  !pthread_create(&thread, &attr, call_each, &wrong) &&
+			  !pthread_join(thread, NULL),
+		  "a thread");
 	return wrong;
 }
 
@@ -557,10 +558,10 @@ static const struct named cases[] = {
 	{ "filter-in-vfork", filter_in_vfork },
 	{ "filter-in-vfork-exec", filter_in_vfork_exec },
 	{ "filter-questions", filter_questions },
-	{ "jumps", jumps },
-	{ "dies", dies },
-	{ "cancelled", cancelled },
-	{ "namespaces", namespaces },
+	{ "jumps", jump_from_handler },
+	{ "dies", die_by_signal },
+	{ "cancelled", cancel_threads },
+	{ "namespaces", unshare_users },
 	{ "chroot", in_chroot },
 	{ "rights", gives_up_rights },
 	{ "cancellation-points", cancellation_points },

@@ -46,7 +46,7 @@ static int huge_file(size_t size)
 {
 	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
 
-	must(fd >= 0 && !ftruncate(fd, (off_t)size), "memfd");
+	must_hold(fd >= 0 && !ftruncate(fd, (off_t)size), "memfd");
 	return fd;
 }
 
@@ -54,7 +54,7 @@ static void print_file(int fd)
 {
 	struct stat file;
 
-	must(!fstat(fd, &file), "fstat");
+	must_hold(!fstat(fd, &file), "fstat");
 	printf(" size=%ld blocks=%ld free=%ld", (long)file.st_size,
 	       (long)file.st_blocks, free_pages());
 }
@@ -65,7 +65,7 @@ static void print_words(int fd)
 	struct stat file;
 	char *base;
 
-	must(!fstat(fd, &file), "fstat");
+	must_hold(!fstat(fd, &file), "fstat");
 	base = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return;
@@ -76,8 +76,8 @@ static void print_words(int fd)
 	       ((size_t)file.st_size + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
 }
 
-static void allocate(const char *name, int how, size_t size, off_t offset,
-		     off_t len)
+static void allocate_file(const char *name, int how, size_t size, off_t offset,
+			  off_t len)
 {
 	int fd = huge_file(size), rc;
 	char *first = mmap(NULL, HUGE_BYTES, RW, MAP_SHARED, fd, 0);
@@ -99,20 +99,20 @@ static void allocate(const char *name, int how, size_t size, off_t offset,
 	close(fd);
 }
 
-static void limited(void)
+static void allocate_limited(void)
 {
 	struct rlimit limit = { 4 * HUGE_BYTES, RLIM_INFINITY }, old;
 
-	must(!getrlimit(RLIMIT_FSIZE, &old), "getrlimit");
+	must_hold(!getrlimit(RLIMIT_FSIZE, &old), "getrlimit");
 	limit.rlim_max = old.rlim_max;
-	must(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
+	must_hold(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
 	signal(SIGXFSZ, SIG_IGN);
-	allocate("beyond the limit of files", 0, HUGE_BYTES, 0,
-		 (off_t)FILE_BYTES);
-	must(!setrlimit(RLIMIT_FSIZE, &old), "setrlimit");
+	allocate_file("beyond the limit of files", 0, HUGE_BYTES, 0,
+		      (off_t)FILE_BYTES);
+	must_hold(!setrlimit(RLIMIT_FSIZE, &old), "setrlimit");
 }
 
-static void map(const char *name, size_t len, int prot, int flags)
+static void map_huge(const char *name, size_t len, int prot, int flags)
 {
 	char *base;
 
@@ -137,7 +137,7 @@ static void read_only_descriptor(void)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	other = open(path, O_RDONLY | O_CLOEXEC);
-	must(other >= 0, "open");
+	must_hold(other >= 0, "open");
 	errno = ERRNO_MARK;
 	rc = fallocate(other, 0, 0, (off_t)FILE_BYTES);
 	print_outcome("read only descriptor", rc, errno);
@@ -159,10 +159,10 @@ static void grow_and_write(int fd, size_t size)
 	char *last;
 
 	watched = -1;
-	must(!ftruncate(fd, (off_t)size), "growing");
+	must_hold(!ftruncate(fd, (off_t)size), "growing");
 	last = mmap(NULL, HUGE_BYTES, RW, MAP_SHARED, fd,
 		    (off_t)(size - HUGE_BYTES));
-	must(last != MAP_FAILED, "mapping what has grown");
+	must_hold(last != MAP_FAILED, "mapping what has grown");
 	*last = 9;
 	munmap(last, HUGE_BYTES);
 }
@@ -199,25 +199,25 @@ static void beside_another(const char *name, size_t others, off_t len)
 	print_outcome(name, rc, errno);
 	if (watched >= 0)
 		grow_and_write(fd, others);
-	must(!fstat(fd, &file), "fstat");
+	must_hold(!fstat(fd, &file), "fstat");
 	printf(" size=%ld", (long)file.st_size);
 	last = mmap(NULL, HUGE_BYTES, PROT_READ, MAP_SHARED, fd,
 		    (off_t)(others - HUGE_BYTES));
-	must(last != MAP_FAILED, "mapping");
+	must_hold(last != MAP_FAILED, "mapping");
 	printf(" last=%d\n", *last);
 	munmap(last, HUGE_BYTES);
 	close(fd);
 }
 
-static void sealed(void)
+static void allocate_sealed(void)
 {
 	int fd = memfd_create("huge",
 			      MFD_CLOEXEC | MFD_HUGETLB | MFD_ALLOW_SEALING);
 	int rc;
 
-	must(fd >= 0 && !ftruncate(fd, (off_t)HUGE_BYTES) &&
-		     !fcntl(fd, F_ADD_SEALS, F_SEAL_GROW),
-	     "sealed memfd");
+	must_hold(fd >= 0 && !ftruncate(fd, (off_t)HUGE_BYTES) &&
+			  !fcntl(fd, F_ADD_SEALS, F_SEAL_GROW),
+		  "sealed memfd");
 	errno = ERRNO_MARK;
 	rc = fallocate(fd, 0, 0, (off_t)FILE_BYTES);
 	print_outcome("sealed against growing", rc, errno);
@@ -229,8 +229,9 @@ static void sealed(void)
 /* As some sandboxes do.  What was mapped to try it out must be gone. */
 static void locked_without_mlock2(void)
 {
-	must(refuse_whole(SYS_mlock2, EPERM), "filter");
-	map("locked without mlock2", FILE_BYTES, RW, MAP_PRIVATE | MAP_LOCKED);
+	must_hold(refuse_whole(SYS_mlock2, EPERM), "filter");
+	map_huge("locked without mlock2", FILE_BYTES, RW,
+		 MAP_PRIVATE | MAP_LOCKED);
 	printf("reserved=%ld\n", pages_of_pool("resv"));
 }
 
@@ -238,38 +239,40 @@ int main(void)
 {
 	const off_t len = (off_t)FILE_BYTES;
 
-	allocate("new file", 0, 0, 0, len);
-	allocate("longer", 0, HUGE_BYTES, 0, len);
-	allocate("as long", 0, FILE_BYTES, 0, len);
-	allocate("size kept", 1, HUGE_BYTES, 0, len);
-	allocate("hole punched", 3, FILE_BYTES, 0, len);
-	allocate("in the middle", 0, HUGE_BYTES, (off_t)HUGE_BYTES * 3 + 5,
-		 len - 4711);
-	allocate("in the middle, whole pages", 0, HUGE_BYTES,
-		 (off_t)HUGE_BYTES * 3, len);
-	allocate("posix, odd length", -1, HUGE_BYTES, 5, len);
-	allocate("posix", -1, HUGE_BYTES, 0, len);
-	allocate("posix, negative", -1, HUGE_BYTES, -1, len);
-	allocate("no length", 0, HUGE_BYTES, 0, 0);
-	allocate("unknown mode", 0x4000, HUGE_BYTES, 0, len);
-	limited();
+	allocate_file("new file", 0, 0, 0, len);
+	allocate_file("longer", 0, HUGE_BYTES, 0, len);
+	allocate_file("as long", 0, FILE_BYTES, 0, len);
+	allocate_file("size kept", 1, HUGE_BYTES, 0, len);
+	allocate_file("hole punched", 3, FILE_BYTES, 0, len);
+	allocate_file("in the middle", 0, HUGE_BYTES, (off_t)HUGE_BYTES * 3 + 5,
+		      len - 4711);
+	allocate_file("in the middle, whole pages", 0, HUGE_BYTES,
+		      (off_t)HUGE_BYTES * 3, len);
+	allocate_file("posix, odd length", -1, HUGE_BYTES, 5, len);
+	allocate_file("posix", -1, HUGE_BYTES, 0, len);
+	allocate_file("posix, negative", -1, HUGE_BYTES, -1, len);
+	allocate_file("no length", 0, HUGE_BYTES, 0, 0);
+	allocate_file("unknown mode", 0x4000, HUGE_BYTES, 0, len);
+	allocate_limited();
 	read_only_descriptor();
-	sealed();
+	allocate_sealed();
 	/* Where the plain call takes the last page none is left to write to. */
 	if (free_pages() > 10)
 		beside_another("grown by another", 2 * FILE_BYTES, len);
 	if (free_pages() > 1)
 		beside_another("grown, and more is wanted than there is",
 			       HUGE_BYTES, 64 * len);
-	map("private", FILE_BYTES, RW, MAP_PRIVATE | MAP_POPULATE);
-	map("shared", FILE_BYTES, RW, MAP_SHARED | MAP_POPULATE);
-	map("odd length", FILE_BYTES - 4711, RW, MAP_PRIVATE | MAP_POPULATE);
-	map("locked", FILE_BYTES, RW, MAP_PRIVATE | MAP_LOCKED);
-	map("read only", FILE_BYTES, PROT_READ, MAP_PRIVATE | MAP_POPULATE);
-	map("not reserved", FILE_BYTES, RW,
-	    MAP_PRIVATE | MAP_POPULATE | MAP_NORESERVE);
-	map("more than there is", 64 * FILE_BYTES, RW,
-	    MAP_PRIVATE | MAP_POPULATE);
+	map_huge("private", FILE_BYTES, RW, MAP_PRIVATE | MAP_POPULATE);
+	map_huge("shared", FILE_BYTES, RW, MAP_SHARED | MAP_POPULATE);
+	map_huge("odd length", FILE_BYTES - 4711, RW,
+		 MAP_PRIVATE | MAP_POPULATE);
+	map_huge("locked", FILE_BYTES, RW, MAP_PRIVATE | MAP_LOCKED);
+	map_huge("read only", FILE_BYTES, PROT_READ,
+		 MAP_PRIVATE | MAP_POPULATE);
+	map_huge("not reserved", FILE_BYTES, RW,
+		 MAP_PRIVATE | MAP_POPULATE | MAP_NORESERVE);
+	map_huge("more than there is", 64 * FILE_BYTES, RW,
+		 MAP_PRIVATE | MAP_POPULATE);
 	locked_without_mlock2();
 	return 0;
 }

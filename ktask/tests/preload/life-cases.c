@@ -44,7 +44,7 @@ static const char *populate_once(void)
 	return wrong;
 }
 
-static void __attribute__((constructor)) early(void)
+static void __attribute__((constructor)) populate_early(void)
 {
 	constructor_outcome = populate_once();
 }
@@ -66,8 +66,9 @@ static const char *in_threads(void)
 	void *outcome;
 
 	for (int i = 0; i < NR_THREADS; i++)
-		must(!pthread_create(&threads[i], NULL, populate_often, NULL),
-		     "pthread_create");
+		must_hold(!pthread_create(&threads[i], NULL, populate_often,
+					  NULL),
+			  "pthread_create");
 	for (int i = 0; i < NR_THREADS; i++) {
 		pthread_join(threads[i], &outcome);
 		if (outcome)
@@ -80,8 +81,8 @@ static const char *child_outcome(pid_t child)
 {
 	int status;
 
-	must(child > 0, "child");
-	must(waitpid(child, &status, __WALL) == child, "waitpid");
+	must_hold(child > 0, "child");
+	must_hold(waitpid(child, &status, __WALL) == child, "waitpid");
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return "the child failed";
 	return populate_once();
@@ -201,7 +202,7 @@ static const char *in_malloc(void)
 		char *base = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		must(base != MAP_FAILED, "mmap");
+		must_hold(base != MAP_FAILED, "mmap");
 		mapped = base;
 		set_alarm();
 		while (mapped) {
@@ -224,8 +225,8 @@ static const char *in_exit(void)
 {
 	pthread_t thread;
 
-	must(!pthread_create(&thread, NULL, populate_often, NULL),
-	     "pthread_create");
+	must_hold(!pthread_create(&thread, NULL, populate_often, NULL),
+		  "pthread_create");
 	usleep(3000);
 	return NULL;
 }
@@ -258,7 +259,7 @@ static const char *in_all_closed(void)
 {
 	const char *wrong = populate_once();
 
-	must(!close_range(3, ~0u, 0), "close_range");
+	must_hold(!close_range(3, ~0u, 0), "close_range");
 	if (!wrong)
 		wrong = populate_often(NULL);
 	if (fcntl(3, F_GETFD) != -1)
@@ -273,8 +274,9 @@ static void *truncate_often(void *unused)
 {
 	(void)unused;
 	while (!no_more) {
-		must(!ftruncate(truncated_fd, SIZE_BYTES / 4), "ftruncate");
-		must(!ftruncate(truncated_fd, SIZE_BYTES), "ftruncate");
+		must_hold(!ftruncate(truncated_fd, SIZE_BYTES / 4),
+			  "ftruncate");
+		must_hold(!ftruncate(truncated_fd, SIZE_BYTES), "ftruncate");
 	}
 	return NULL;
 }
@@ -314,9 +316,9 @@ static const char *in_truncated(void)
 	pthread_t thread;
 
 	truncated_fd = memfd_create("cut", MFD_CLOEXEC);
-	must(truncated_fd >= 0, "memfd_create");
-	must(!pthread_create(&thread, NULL, truncate_often, NULL),
-	     "pthread_create");
+	must_hold(truncated_fd >= 0, "memfd_create");
+	must_hold(!pthread_create(&thread, NULL, truncate_often, NULL),
+		  "pthread_create");
 	for (int i = 0; i < NR_UNMAPS && !wrong; i++)
 		wrong = use_what_is_truncated();
 	no_more = 1;

@@ -91,15 +91,16 @@ static void lay_out(char *space, enum layout layout, int fd)
 	int flags = MAP_FIXED | (shared ? MAP_SHARED : MAP_PRIVATE) |
 		    (fd < 0 ? MAP_ANONYMOUS : 0);
 
-	must(mmap(space, SIZE_BYTES, layout_prot(layout), flags, fd, 0) ==
-		     space,
-	     "mmap");
+	must_hold(mmap(space, SIZE_BYTES, layout_prot(layout), flags, fd, 0) ==
+			  space,
+		  "mmap");
 	if (layout == HOLE)
-		must(!munmap(space + SIZE_BYTES / 2, PAGE_BYTES), "munmap");
+		must_hold(!munmap(space + SIZE_BYTES / 2, PAGE_BYTES),
+			  "munmap");
 	if (layout == MIXED)
-		must(!mprotect(space + SIZE_BYTES / 2, SIZE_BYTES / 2,
-			       PROT_READ),
-		     "mprotect");
+		must_hold(!mprotect(space + SIZE_BYTES / 2, SIZE_BYTES / 2,
+				    PROT_READ),
+			  "mprotect");
 }
 
 static void run_case(const struct madvise_case *c)

@@ -45,7 +45,8 @@ static void print_mapping(const struct mapping *mapping, uintptr_t base)
  * order in which parts of them were locked: it removes none whose file wants to
  * be told of that.  The shim locks in another order, so they count as one.
  */
-static bool continues(const struct mapping *mapping, const struct mapping *last)
+static bool continues_mapping(const struct mapping *mapping,
+			      const struct mapping *last)
 {
 	return mapping->inode && mapping->perms[3] == 's' &&
 	       mapping->start == last->end && mapping->inode == last->inode &&
@@ -57,7 +58,7 @@ static bool continues(const struct mapping *mapping, const struct mapping *last)
 static void take_mapping(const struct mapping *mapping, struct mapping *last,
 			 uintptr_t base)
 {
-	if (continues(mapping, last)) {
+	if (continues_mapping(mapping, last)) {
 		last->end = mapping->end;
 		for (int i = 0; i < NR_COUNTS; i++)
 			last->count[i] += mapping->count[i];
@@ -81,7 +82,7 @@ static void print_mappings(const char *base, size_t bytes)
 	FILE *maps = fopen("/proc/self/smaps", "r");
 	char line[512];
 
-	must(maps != NULL, "smaps");
+	must_hold(maps != NULL, "smaps");
 	while (fgets(line, sizeof(line), maps)) {
 		struct mapping next = { 0 };
 

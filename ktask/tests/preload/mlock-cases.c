@@ -26,9 +26,9 @@ static struct mapping map_anonymous(int prot, int type)
 {
 	struct mapping m = { guarded_space(LOCK_BYTES), -1 };
 
-	must(mmap(m.space, LOCK_BYTES, prot, type | MAP_ANONYMOUS | MAP_FIXED,
-		  -1, 0) == m.space,
-	     "mmap");
+	must_hold(mmap(m.space, LOCK_BYTES, prot,
+		       type | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == m.space,
+		  "mmap");
 	return m;
 }
 
@@ -36,13 +36,13 @@ static struct mapping map_file(int prot, int type, size_t len)
 {
 	struct mapping m = { guarded_space(LOCK_BYTES), patterned_file(len) };
 
-	must(mmap(m.space, LOCK_BYTES, prot, type | MAP_FIXED, m.fd, 0) ==
-		     m.space,
-	     "mmap");
+	must_hold(mmap(m.space, LOCK_BYTES, prot, type | MAP_FIXED, m.fd, 0) ==
+			  m.space,
+		  "mmap");
 	return m;
 }
 
-static void finish(const char *name, struct mapping m, int rc)
+static void finish_case(const char *name, struct mapping m, int rc)
 {
 	print_outcome(name, rc, errno);
 	if (rc == 0)
@@ -59,7 +59,7 @@ static void lock_all(const char *name, struct mapping m)
 
 	errno = ERRNO_MARK;
 	rc = mlock(m.space, LOCK_BYTES);
-	finish(name, m, rc);
+	finish_case(name, m, rc);
 }
 
 static void lock_part(const char *name, size_t skew, size_t len)
@@ -69,7 +69,7 @@ static void lock_part(const char *name, size_t skew, size_t len)
 
 	errno = ERRNO_MARK;
 	rc = mlock(m.space + skew, len);
-	finish(name, m, rc);
+	finish_case(name, m, rc);
 }
 
 static void lock_flags(const char *name, unsigned flags)
@@ -79,14 +79,14 @@ static void lock_flags(const char *name, unsigned flags)
 
 	errno = ERRNO_MARK;
 	rc = mlock2(m.space, LOCK_BYTES, flags);
-	finish(name, m, rc);
+	finish_case(name, m, rc);
 }
 
 static void lock_hole(void)
 {
 	struct mapping m = map_anonymous(RW, MAP_PRIVATE);
 
-	must(!munmap(m.space + LOCK_BYTES / 2, PAGE_BYTES), "munmap");
+	must_hold(!munmap(m.space + LOCK_BYTES / 2, PAGE_BYTES), "munmap");
 	lock_all("hole", m);
 }
 
@@ -95,8 +95,8 @@ static void lock_two(const char *name, int prot)
 {
 	struct mapping m = map_anonymous(RW, MAP_PRIVATE);
 
-	must(!mprotect(m.space + LOCK_BYTES / 2, LOCK_BYTES / 2, prot),
-	     "mprotect");
+	must_hold(!mprotect(m.space + LOCK_BYTES / 2, LOCK_BYTES / 2, prot),
+		  "mprotect");
 	lock_all(name, m);
 }
 
@@ -124,22 +124,22 @@ static void with_rights(void)
 	lock_flags("mlock2 unknown flag", 0x80);
 }
 
-static void limit(rlim_t bytes)
+static void set_limit(rlim_t bytes)
 {
 	struct rlimit r;
 
-	must(!getrlimit(RLIMIT_MEMLOCK, &r), "getrlimit");
+	must_hold(!getrlimit(RLIMIT_MEMLOCK, &r), "getrlimit");
 	r.rlim_cur = bytes;
-	must(!setrlimit(RLIMIT_MEMLOCK, &r), "setrlimit");
+	must_hold(!setrlimit(RLIMIT_MEMLOCK, &r), "setrlimit");
 }
 
 static void within_limits(void)
 {
-	limit(LOCK_BYTES);
+	set_limit(LOCK_BYTES);
 	lock_all("just allowed", map_anonymous(RW, MAP_PRIVATE));
-	limit(LOCK_BYTES - PAGE_BYTES);
+	set_limit(LOCK_BYTES - PAGE_BYTES);
 	lock_all("a page too many", map_anonymous(RW, MAP_PRIVATE));
-	limit(0);
+	set_limit(0);
 	lock_all("nothing allowed", map_anonymous(RW, MAP_PRIVATE));
 }
 
@@ -152,17 +152,17 @@ static int without_rights(void)
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {
-		must(!setgid(65534) && !setuid(65534), "setuid");
+		must_hold(!setgid(65534) && !setuid(65534), "setuid");
 		within_limits();
 		exit(0);
 	}
-	must(waitpid(child, &status, 0) == child, "waitpid");
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
 	return status != 0;
 }
 
 int main(void)
 {
-	limit(LOCK_BYTES);
+	set_limit(LOCK_BYTES);
 	if (getuid() != 0) {
 		within_limits();
 		return 0;

@@ -160,10 +160,10 @@ static void run_beside(void)
 	char *addr;
 
 	for (int i = 0; i < 3; i += 2)
-		must(mmap(space + i * part, part, RW,
-			  PRIV | MAP_ANONYMOUS | MAP_FIXED, -1,
-			  0) != MAP_FAILED,
-		     "mmap");
+		must_hold(mmap(space + i * part, part, RW,
+			       PRIV | MAP_ANONYMOUS | MAP_FIXED, -1,
+			       0) != MAP_FAILED,
+			  "mmap");
 	errno = ERRNO_MARK;
 	addr = mmap(space + part, part, RW,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED | MAP_FIXED, -1,
@@ -200,10 +200,10 @@ static void run_hinted(void)
 	char *addr;
 	int calls;
 
-	must(mmap(space, SIZE_BYTES, RW,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
-	     "mmap");
-	must(!munmap(hint, SIZE_BYTES), "munmap");
+	must_hold(mmap(space, SIZE_BYTES, RW,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
+		  "mmap");
+	must_hold(!munmap(hint, SIZE_BYTES), "munmap");
 	calls = libc_hands_on(space, hint) ? 2 : 0;
 	munmap(hint, SIZE_BYTES);
 	for (int skew = 0; skew < calls; skew++) {

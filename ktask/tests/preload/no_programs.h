@@ -38,8 +38,9 @@ static void write_program(const char *path, const char *text, size_t bytes)
 {
 	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
 
-	must(fd >= 0 && write(fd, text, bytes) == (ssize_t)bytes && !close(fd),
-	     "a file that is no program");
+	must_hold(fd >= 0 && write(fd, text, bytes) == (ssize_t)bytes &&
+			  !close(fd),
+		  "a file that is no program");
 }
 
 static void try_no_program(const char *path, int error)
@@ -47,16 +48,20 @@ static void try_no_program(const char *path, int error)
 	char *args[] = { "none", NULL };
 	int fd = open(path, O_RDONLY);
 
-	must(execve(path, args, environ) == -1 && errno == error, "execve");
-	must(execv(path, args) == -1 && errno == error, "execv");
-	must(execl(path, "none", (char *)NULL) == -1 && errno == error,
-	     "execl");
-	must(fexecve(fd, args, environ) == -1 && errno == error, "fexecve");
-	must(execveat(AT_FDCWD, path, args, environ, 0) == -1 && errno == error,
-	     "execveat");
+	must_hold(execve(path, args, environ) == -1 && errno == error,
+		  "execve");
+	must_hold(execv(path, args) == -1 && errno == error, "execv");
+	must_hold(execl(path, "none", (char *)NULL) == -1 && errno == error,
+		  "execl");
+	must_hold(fexecve(fd, args, environ) == -1 && errno == error,
+		  "fexecve");
+	must_hold(execveat(AT_FDCWD, path, args, environ, 0) == -1 &&
+			  errno == error,
+		  "execveat");
 	/* To a shell goes what has no format. */
-	must(error == ENOEXEC || (execvp(path, args) == -1 && errno == error),
-	     "execvp");
+	must_hold(error == ENOEXEC ||
+			  (execvp(path, args) == -1 && errno == error),
+		  "execvp");
 	close(fd);
 }
 

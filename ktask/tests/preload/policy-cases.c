@@ -27,7 +27,7 @@ static unsigned here, there;
 static void *pages[NR_PAGES];
 static int nodes[NR_PAGES], status[NR_PAGES];
 
-static unsigned long bit(unsigned node)
+static unsigned long make_bit(unsigned node)
 {
 	return 1ul << node;
 }
@@ -86,11 +86,12 @@ static void find_nodes(void)
 /* All pages of the range are there, on that node, and no policy is left. */
 static void fill_on_node(char *base, size_t len, unsigned node)
 {
-	must(!set_policy_of(base, len, MPOL_BIND, bit(node), 0), "mbind");
+	must_hold(!set_policy_of(base, len, MPOL_BIND, make_bit(node), 0),
+		  "mbind");
 	for (size_t pos = 0; pos < len; pos += PAGE_BYTES)
 		*(uint64_t *)(base + pos) = pos * 2654435761u + 1;
-	must(!syscall(SYS_mbind, base, len, MPOL_DEFAULT, NULL, 0ul, 0),
-	     "mbind");
+	must_hold(!syscall(SYS_mbind, base, len, MPOL_DEFAULT, NULL, 0ul, 0),
+		  "mbind");
 }
 
 static char *map_on_node(int flags, unsigned node)
@@ -99,7 +100,7 @@ static char *map_on_node(int flags, unsigned node)
 	char *base =
 		mmap(space, LEN, RW, flags | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
-	must(base == space, "mmap");
+	must_hold(base == space, "mmap");
 	fill_on_node(base, LEN, node);
 	return base;
 }
@@ -110,8 +111,8 @@ static void print_nodes(char *base)
 
 	for (size_t i = 0; i < NR_PAGES; i++)
 		pages[i] = base + i * PAGE_BYTES;
-	must(!syscall(SYS_move_pages, 0, NR_PAGES, pages, NULL, status, 0),
-	     "where pages are");
+	must_hold(!syscall(SYS_move_pages, 0, NR_PAGES, pages, NULL, status, 0),
+		  "where pages are");
 	for (size_t i = 0; i < NR_PAGES; i++) {
 		nr_here += status[i] == (int)here;
 		nr_there += status[i] == (int)there;
@@ -159,8 +160,9 @@ static void print_all(const char *name, long rc, char *base)
 /* Every mode, with every flag, to each of several sets of nodes. */
 static void bind_all(void)
 {
-	const unsigned long masks[] = { 0, bit(here), bit(there),
-					bit(here) | bit(there), bit(62) };
+	const unsigned long masks[] = { 0, make_bit(here), make_bit(there),
+					make_bit(here) | make_bit(there),
+					make_bit(62) };
 	static const unsigned flags[] = { 0, MPOL_MF_MOVE, MPOL_MF_STRICT,
 					  MPOL_MF_MOVE | MPOL_MF_STRICT, 8 };
 
@@ -184,7 +186,8 @@ static void bind_all(void)
 static long bind_and_move(char *base, size_t len, unsigned node)
 {
 	errno = ERRNO_MARK;
-	return set_policy_of(base, len, MPOL_BIND, bit(node), MPOL_MF_MOVE);
+	return set_policy_of(base, len, MPOL_BIND, make_bit(node),
+			     MPOL_MF_MOVE);
 }
 
 static void bind_memory_of_all_kinds(void)
@@ -230,7 +233,7 @@ static void bind_what_a_child_has(void)
 	pid_t pid;
 	long rc;
 
-	must(!pipe(ends), "pipe");
+	must_hold(!pipe(ends), "pipe");
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
@@ -239,12 +242,12 @@ static void bind_what_a_child_has(void)
 	rc = bind_and_move(base, LEN, there);
 	close(ends[1]);
 	close(ends[0]);
-	must(waitpid(pid, NULL, 0) == pid, "waitpid");
+	must_hold(waitpid(pid, NULL, 0) == pid, "waitpid");
 	print_all("a child's as well", rc, base);
 }
 
-static void move(const char *name, size_t nr, unsigned to, unsigned flags,
-		 int exception)
+static void move_mapping(const char *name, size_t nr, unsigned to,
+			 unsigned flags, int exception)
 {
 	char *base = map_on_node(MAP_PRIVATE, here);
 	uint64_t sum = 14695981039346656037u;
@@ -271,22 +274,26 @@ static void move(const char *name, size_t nr, unsigned to, unsigned flags,
 
 static void move_pages_everywhere(void)
 {
-	move("move_pages", NR_PAGES, there, MPOL_MF_MOVE, 0);
-	move("move_pages, where they are", NR_PAGES, here, MPOL_MF_MOVE, 0);
-	move("move_pages, all that use them", NR_PAGES, there, MPOL_MF_MOVE_ALL,
-	     0);
-	move("move_pages, no flag", NR_PAGES, there, 0, 0);
-	move("move_pages, unknown flag", NR_PAGES, there, 8, 0);
-	move("move_pages, none", 0, there, MPOL_MF_MOVE, 0);
-	move("move_pages, one to nowhere", NR_PAGES, there, MPOL_MF_MOVE, 62);
-	move("move_pages, one of nobody", NR_PAGES, there, MPOL_MF_MOVE, -1);
-	move("move_pages, half missing", NR_PAGES, there, MPOL_MF_MOVE, -2);
+	move_mapping("move_pages", NR_PAGES, there, MPOL_MF_MOVE, 0);
+	move_mapping("move_pages, where they are", NR_PAGES, here, MPOL_MF_MOVE,
+		     0);
+	move_mapping("move_pages, all that use them", NR_PAGES, there,
+		     MPOL_MF_MOVE_ALL, 0);
+	move_mapping("move_pages, no flag", NR_PAGES, there, 0, 0);
+	move_mapping("move_pages, unknown flag", NR_PAGES, there, 8, 0);
+	move_mapping("move_pages, none", 0, there, MPOL_MF_MOVE, 0);
+	move_mapping("move_pages, one to nowhere", NR_PAGES, there,
+		     MPOL_MF_MOVE, 62);
+	move_mapping("move_pages, one of nobody", NR_PAGES, there, MPOL_MF_MOVE,
+		     -1);
+	move_mapping("move_pages, half missing", NR_PAGES, there, MPOL_MF_MOVE,
+		     -2);
 }
 
 /* Pages of the program and its libraries stay or go: how many is not told. */
 static void migrate_everything(unsigned from, unsigned to)
 {
-	unsigned long old = bit(from), new = bit(to);
+	unsigned long old = make_bit(from), new = make_bit(to);
 	char *base = map_on_node(MAP_PRIVATE, from), name[64];
 	long rc;
 
@@ -296,27 +303,27 @@ static void migrate_everything(unsigned from, unsigned to)
 	rc = syscall(SYS_migrate_pages, 0, WORD_BITS, &old, &new);
 	print_all(name, rc < 0 ? rc : 0, base);
 	errno = ERRNO_MARK;
-	new = bit(62);
+	new = make_bit(62);
 	rc = syscall(SYS_migrate_pages, 0, WORD_BITS, &old, &new);
 	print_outcome("migrate_pages to nowhere", rc, errno);
 	putchar('\n');
 }
 
 /* What is made is made where the policy of the thread says. */
-static void populate(const char *name, int mode, unsigned long mask)
+static void populate_by_policy(const char *name, int mode, unsigned long mask)
 {
 	char *space = guarded_space(LEN), *base;
 
-	must(!syscall(SYS_set_mempolicy, mode, mode ? &mask : NULL,
-		      mode ? WORD_BITS : 0),
-	     "set_mempolicy");
+	must_hold(!syscall(SYS_set_mempolicy, mode, mode ? &mask : NULL,
+			   mode ? WORD_BITS : 0),
+		  "set_mempolicy");
 	errno = ERRNO_MARK;
 	base = mmap(space, LEN, RW,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1,
 		    0);
 	print_all(name, base == space ? 0 : -1, space);
-	must(!syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0),
-	     "set_mempolicy");
+	must_hold(!syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0),
+		  "set_mempolicy");
 }
 
 int main(void)
@@ -329,8 +336,9 @@ int main(void)
 	move_pages_everywhere();
 	migrate_everything(here, there);
 	migrate_everything(here, here);
-	populate("populated", MPOL_DEFAULT, 0);
-	populate("populated there", MPOL_BIND, bit(there));
-	populate("populated in turn", MPOL_INTERLEAVE, bit(here) | bit(there));
+	populate_by_policy("populated", MPOL_DEFAULT, 0);
+	populate_by_policy("populated there", MPOL_BIND, make_bit(there));
+	populate_by_policy("populated in turn", MPOL_INTERLEAVE,
+			   make_bit(here) | make_bit(there));
 	return 0;
 }

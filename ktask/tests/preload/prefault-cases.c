@@ -40,7 +40,8 @@ static unsigned present_percent(void *base, size_t len)
 	return (unsigned)(100 * present / nr_pages);
 }
 
-static void try(const char *name, void *addr, int prot, int flags, size_t len)
+static void try_mapping(const char *name, void *addr, int prot, int flags,
+			size_t len)
 {
 	char *base;
 
@@ -58,20 +59,21 @@ static void try(const char *name, void *addr, int prot, int flags, size_t len)
 }
 
 /* As a JVM does it: reserve, then commit a part in place. */
-static void commit(void)
+static void commit_part(void)
 {
 	char *reserved = mmap(NULL, 2 * SIZE_BYTES, PROT_NONE,
 			      ANON | MAP_NORESERVE, -1, 0);
 
 	if (reserved != MAP_FAILED)
-		try("committed", reserved, RW, ANON | MAP_FIXED, SIZE_BYTES);
+		try_mapping("committed", reserved, RW, ANON | MAP_FIXED,
+			    SIZE_BYTES);
 }
 
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		try(cases[i].name, NULL, cases[i].prot, cases[i].flags,
-		    cases[i].len);
-	commit();
+		try_mapping(cases[i].name, NULL, cases[i].prot, cases[i].flags,
+			    cases[i].len);
+	commit_part();
 	return 0;
 }

@@ -29,7 +29,7 @@
 /* How far below a guarded mapping its guard begins. */
 #define GUARD_BYTES PAGE_BYTES
 
-static inline void must(int ok, const char *what)
+static inline void must_hold(int ok, const char *what)
 {
 	if (!ok) {
 		perror(what);
@@ -43,7 +43,7 @@ static inline char *guarded_space(size_t len)
 	char *base = mmap(NULL, len + 2 * GUARD_BYTES, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	must(base != MAP_FAILED, "guarded_space");
+	must_hold(base != MAP_FAILED, "guarded_space");
 	return base + GUARD_BYTES;
 }
 
@@ -58,17 +58,17 @@ static inline int patterned_file(size_t len)
 	char name[] = "/tmp/ktask-preload-XXXXXX";
 	int fd = mkstemp(name);
 
-	must(fd >= 0, "mkstemp");
+	must_hold(fd >= 0, "mkstemp");
 	unlink(name);
-	must(ftruncate(fd, (off_t)len) == 0, "ftruncate");
+	must_hold(ftruncate(fd, (off_t)len) == 0, "ftruncate");
 	for (size_t pos = 0; pos < len; pos += PAGE_BYTES) {
 		uint64_t word = pos * 2654435761u + 1;
 
-		must(pwrite(fd, &word, sizeof(word), (off_t)pos) ==
-			     (ssize_t)sizeof(word),
-		     "pwrite");
+		must_hold(pwrite(fd, &word, sizeof(word), (off_t)pos) ==
+				  (ssize_t)sizeof(word),
+			  "pwrite");
 	}
-	must(fsync(fd) == 0, "fsync");
+	must_hold(fsync(fd) == 0, "fsync");
 	return fd;
 }
 
@@ -78,7 +78,7 @@ static inline size_t resident_pages(char *addr, size_t len)
 	unsigned char *map = calloc(nr_pages, 1);
 	size_t nr_resident = 0;
 
-	must(map != NULL, "calloc");
+	must_hold(map != NULL, "calloc");
 	if (mincore(addr, len, map))
 		nr_pages = 0;
 	for (size_t i = 0; i < nr_pages; i++)
@@ -111,7 +111,7 @@ static inline void print_account(char *addr, size_t len)
 	char line[512];
 	int inside = 0;
 
-	must(maps != NULL, "smaps");
+	must_hold(maps != NULL, "smaps");
 	while (fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
 			inside = start >= (uintptr_t)addr &&

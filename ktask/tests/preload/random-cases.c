@@ -288,7 +288,7 @@ static void try_shmat(struct range range)
 	int id = shmget(IPC_PRIVATE, 4 * MIB + random_below(32 * MIB), 0600);
 	void *at;
 
-	must(id >= 0, "shmget");
+	must_hold(id >= 0, "shmget");
 	errno = ERRNO_MARK;
 	at = shmat(one_in(10) ? -1 : id, range.addr, flags);
 	print_call("shmat", range, flags,
@@ -320,7 +320,7 @@ static void try_mremap(struct range range)
 }
 
 /* On which of several nodes a page is, is the scheduler's business. */
-static int told(int status)
+static int hide_node(int status)
 {
 	return status >= 0 && status < 64 ? 0 : status;
 }
@@ -353,8 +353,9 @@ static void try_policy(struct range range)
 			   one_in(5) ? flags : 2));
 	/* Which pages are there is the account's business. */
 	if (!contents_only)
-		printf(" %d %d %d %d\n", told(status[0]), told(status[1]),
-		       told(status[2]), told(status[3]));
+		printf(" %d %d %d %d\n", hide_node(status[0]),
+		       hide_node(status[1]), hide_node(status[2]),
+		       hide_node(status[3]));
 }
 
 /* Page by page of a range, mostly where they are; status from a mark on. */
@@ -382,7 +383,7 @@ static void try_move_pages(struct range range)
 			   one_in(4) ? NULL : nodes,
 			   one_in(30) ? (void *)8 : status, flags));
 	for (size_t i = 0; i < nr; i++)
-		sum = (sum ^ (unsigned)told(status[i])) * 1099511628211u;
+		sum = (sum ^ (unsigned)hide_node(status[i])) * 1099511628211u;
 	if (!contents_only)
 		printf(" status=%016lx\n", sum);
 }
@@ -412,11 +413,11 @@ static void print_present(void)
 	size_t nr_pages = ARENA_BYTES / PAGE_BYTES, nr_present = 0;
 	uint64_t sum = 0, *entries = calloc(nr_pages, 8);
 
-	must(fd >= 0 && entries, "pagemap");
-	must(pread(fd, entries, nr_pages * 8,
-		   (off_t)((uintptr_t)ARENA / PAGE_BYTES * 8)) ==
-		     (ssize_t)(nr_pages * 8),
-	     "pagemap");
+	must_hold(fd >= 0 && entries, "pagemap");
+	must_hold(pread(fd, entries, nr_pages * 8,
+			(off_t)((uintptr_t)ARENA / PAGE_BYTES * 8)) ==
+			  (ssize_t)(nr_pages * 8),
+		  "pagemap");
 	for (size_t i = 0; i < nr_pages; i++) {
 		uint64_t word = 0;
 		struct iovec to = { &word, sizeof(word) };
@@ -466,7 +467,7 @@ static int make_memory_file(void)
 {
 	int fd = memfd_create("random", MFD_CLOEXEC);
 
-	must(fd >= 0 && !ftruncate(fd, (off_t)FILE_BYTES / 2), "memfd");
+	must_hold(fd >= 0 && !ftruncate(fd, (off_t)FILE_BYTES / 2), "memfd");
 	return fd;
 }
 
@@ -484,9 +485,9 @@ int main(int argc, char **argv)
 	file_fd = patterned_file(FILE_BYTES / 4);
 	memory_fd = make_memory_file();
 	if (seed & 1 && !geteuid())
-		must(!setresuid(65534, 65534, 65534) &&
-			     !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0),
-		     "giving up root");
+		must_hold(!setresuid(65534, 65534, 65534) &&
+				  !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0),
+			  "giving up root");
 	try_mmap((struct range){ ARENA, ARENA_BYTES });
 	for (int i = 0; i < nr_calls; i++) {
 		calls[random_below(NR(calls))](random_range());

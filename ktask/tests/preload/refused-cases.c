@@ -61,7 +61,7 @@ static void *map_and_print(const char *name, int flags, int fd)
 		print_call(name, rc_, addr); \
 	} while (0)
 
-static void fill(char *addr)
+static void fill_pages(char *addr)
 {
 	for (size_t pos = 0; addr != MAP_FAILED && pos < LEN; pos += PAGE_BYTES)
 		*(uint64_t *)(addr + pos) = pos + 3;
@@ -72,12 +72,12 @@ static void make_calls(void)
 	char *plain = mmap(NULL, LEN, RW, ANON, -1, 0), *addr;
 
 	addr = map_and_print("populate", ANON | MAP_POPULATE, -1);
-	fill(addr);
+	fill_pages(addr);
 	TRY("mlock", mlock(addr, LEN), addr);
 	TRY("munlock", munlock(addr, LEN), addr);
 	TRY("DONTNEED", madvise(addr, LEN, MADV_DONTNEED), addr);
 	TRY("POPULATE_WRITE", madvise(addr, LEN, MADV_POPULATE_WRITE), addr);
-	fill(addr);
+	fill_pages(addr);
 	TRY("FREE", madvise(addr, LEN, MADV_FREE), MAP_FAILED);
 	TRY("munmap", munmap(addr, LEN), MAP_FAILED);
 	map_and_print("locked", ANON | MAP_LOCKED, -1);
@@ -141,16 +141,16 @@ static void in_child(void (*prepare)(size_t), size_t what)
 		make_calls();
 		exit(0);
 	}
-	must(waitpid(child, &status, 0) == child, "waitpid");
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
 	printf("status %x\n\n", (unsigned)status);
 }
 
 /* The shim is told, and goes on: a refusal kills nobody. */
 static void prepare_filter(size_t what)
 {
-	must(refuse_whole((unsigned)refused[what / NR(errors)].number,
-			  (unsigned)errors[what % NR(errors)]),
-	     "filter");
+	must_hold(refuse_whole((unsigned)refused[what / NR(errors)].number,
+			       (unsigned)errors[what % NR(errors)]),
+		  "filter");
 }
 
 static void with_filters(size_t first, size_t step)
@@ -186,12 +186,12 @@ static void prepare_limit(size_t what)
 	struct rlimit limit;
 
 	signal(SIGXFSZ, SIG_IGN);
-	must(!getrlimit(limits[what].resource, &limit), "getrlimit");
+	must_hold(!getrlimit(limits[what].resource, &limit), "getrlimit");
 	limit.rlim_cur = limits[what].limit;
 	if (limits[what].as_nobody && !geteuid())
-		must(!setresgid(65534, 65534, 65534) &&
-			     !setresuid(65534, 65534, 65534),
-		     "setresuid");
+		must_hold(!setresgid(65534, 65534, 65534) &&
+				  !setresuid(65534, 65534, 65534),
+			  "setresuid");
 	if (setrlimit(limits[what].resource, &limit))
 		puts("may not be set");
 }
@@ -205,7 +205,7 @@ static void with_limits(void)
 }
 
 /* Until somebody kills it, or it is told that there is no more. */
-static int allocate(size_t mib)
+static int allocate_mib(size_t mib)
 {
 	size_t len = mib << 20;
 	char *addr = mmap(NULL, len, RW, ANON | MAP_POPULATE, -1, 0);
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 	else if (argc > 1 && !strcmp(argv[1], "limits"))
 		with_limits();
 	else if (argc > 2 && !strcmp(argv[1], "allocate"))
-		return allocate(strtoul(argv[2], NULL, 10));
+		return allocate_mib(strtoul(argv[2], NULL, 10));
 	else
 		return 2;
 	return 0;

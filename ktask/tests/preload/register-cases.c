@@ -28,10 +28,10 @@ static char *map_memory(int prot, int type, int fd)
 {
 	char *space = guarded_space(SIZE_BYTES);
 
-	must(mmap(space, SIZE_BYTES, prot,
-		  type | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0), fd,
-		  0) == space,
-	     "mmap");
+	must_hold(mmap(space, SIZE_BYTES, prot,
+		       type | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0), fd,
+		       0) == space,
+		  "mmap");
 	return space;
 }
 
@@ -135,7 +135,7 @@ static void add_memfd(void)
 {
 	int fd = memfd_create("register", MFD_CLOEXEC);
 
-	must(!ftruncate(fd, SIZE_BYTES), "ftruncate");
+	must_hold(!ftruncate(fd, SIZE_BYTES), "ftruncate");
 	add_whole("memfd", map_memory(RW, MAP_SHARED, fd));
 	close(fd);
 }
@@ -161,7 +161,7 @@ static void register_with_uring(void)
 
 static int device_fd;
 
-static void ask(const char *name, unsigned long request, void *arg)
+static void ask_device(const char *name, unsigned long request, void *arg)
 {
 	int rc;
 
@@ -189,21 +189,21 @@ static void make_requests(void)
 	uint64_t range[3] = { (uintptr_t)space, SIZE_BYTES, 0 };
 
 	memcpy(ioas + 4, range, sizeof(range));
-	ask("type1", VFIO_IOMMU_MAP_DMA, &map);
+	ask_device("type1", VFIO_IOMMU_MAP_DMA, &map);
 	madvise(space, SIZE_BYTES, MADV_DONTNEED);
-	ask("iommufd", IOAS_MAP, ioas);
-	ask("bad address", VFIO_IOMMU_MAP_DMA, (void *)8);
+	ask_device("iommufd", IOAS_MAP, ioas);
+	ask_device("bad address", VFIO_IOMMU_MAP_DMA, (void *)8);
 	map.vaddr = UINTPTR_MAX - PAGE_BYTES;
-	ask("wraps", VFIO_IOMMU_MAP_DMA, &map);
+	ask_device("wraps", VFIO_IOMMU_MAP_DMA, &map);
 	map.argsz = 8;
-	ask("too short", VFIO_IOMMU_MAP_DMA, &map);
+	ask_device("too short", VFIO_IOMMU_MAP_DMA, &map);
 	unmap_space(space, SIZE_BYTES);
 }
 
 static void ask_devices(void)
 {
 	device_fd = open("/dev/null", O_RDWR);
-	must(device_fd >= 0, "/dev/null");
+	must_hold(device_fd >= 0, "/dev/null");
 	make_requests();
 	close(device_fd);
 	make_requests();
@@ -237,7 +237,7 @@ static void add_region(reg_mr_func reg_mr, const char *name, char *space,
 
 static void register_with_verbs(reg_mr_func reg_mr)
 {
-	must(reg_mr != NULL, "ibv_reg_mr");
+	must_hold(reg_mr != NULL, "ibv_reg_mr");
 	add_region(reg_mr, "writes", map_memory(RW, MAP_PRIVATE, -1), 1);
 	add_region(reg_mr, "reads", map_memory(RW, MAP_PRIVATE, -1), 0);
 	add_region(reg_mr, "on demand", map_memory(RW, MAP_PRIVATE, -1), 0x40);
@@ -256,7 +256,8 @@ static void register_with_liburing(void)
 	struct iovec halves[2] = { { space, SIZE_BYTES / 2 },
 				   { space + SIZE_BYTES / 2, SIZE_BYTES / 2 } };
 
-	must(io_uring_register_buffers != NULL, "io_uring_register_buffers");
+	must_hold(io_uring_register_buffers != NULL,
+		  "io_uring_register_buffers");
 	errno = ERRNO_MARK;
 	print_outcome(
 		"liburing",
@@ -271,7 +272,7 @@ static void load_plugin(const char *path)
 
 	if (!plugin)
 		fprintf(stderr, "%s\n", dlerror());
-	must(plugin != NULL, path);
+	must_hold(plugin != NULL, path);
 	register_with_verbs((reg_mr_func)dlsym(plugin, "plugin_reg_mr"));
 }
 

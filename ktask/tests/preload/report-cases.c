@@ -26,23 +26,23 @@
 #define LARGE_BYTES ((size_t)64 << 20)
 #define SPACE_BYTES ((size_t)1 << 42)
 
-static char *map(size_t len, int flags)
+static char *map_memory(size_t len, int flags)
 {
 	char *addr = mmap(NULL, len, RW, ANON | flags, -1, 0);
 
-	must(addr != MAP_FAILED, "mmap");
+	must_hold(addr != MAP_FAILED, "mmap");
 	return addr;
 }
 
 static int case_small(char **argv)
 {
-	madvise(map(SIZE_BYTES / 64, 0), SIZE_BYTES / 64, MADV_DONTNEED);
+	madvise(map_memory(SIZE_BYTES / 64, 0), SIZE_BYTES / 64, MADV_DONTNEED);
 	return 0;
 }
 
 static int case_touch(char **argv)
 {
-	memset(map(LARGE_BYTES, 0), 1, LARGE_BYTES);
+	memset(map_memory(LARGE_BYTES, 0), 1, LARGE_BYTES);
 	return 0;
 }
 
@@ -50,14 +50,14 @@ static int case_touch(char **argv)
 static int case_many_small(char **argv)
 {
 	for (size_t at = 0; at < 2 * LARGE_BYTES; at += SIZE_BYTES / 8)
-		memset(map(SIZE_BYTES / 8, 0), 1, SIZE_BYTES / 8);
+		memset(map_memory(SIZE_BYTES / 8, 0), 1, SIZE_BYTES / 8);
 	return 0;
 }
 
 /* A quarter of the last GiB of much address space. */
 static int case_space(char **argv)
 {
-	char *addr = map(SPACE_BYTES, MAP_NORESERVE);
+	char *addr = map_memory(SPACE_BYTES, MAP_NORESERVE);
 	size_t at = SPACE_BYTES - LARGE_BYTES;
 
 	madvise(addr, SPACE_BYTES, MADV_NOHUGEPAGE);
@@ -68,7 +68,7 @@ static int case_space(char **argv)
 
 static int case_advise_space(char **argv)
 {
-	char *addr = map(SPACE_BYTES, MAP_NORESERVE);
+	char *addr = map_memory(SPACE_BYTES, MAP_NORESERVE);
 
 	madvise(addr, SPACE_BYTES, MADV_NOHUGEPAGE);
 	memset(addr, 1, SIZE_BYTES);
@@ -78,20 +78,20 @@ static int case_advise_space(char **argv)
 
 static int case_populate(char **argv)
 {
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	return 0;
 }
 
 static int case_exit(char **argv)
 {
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	_exit(0);
 }
 
 /* Gone before a helper has looked, mostly. */
 static int case_brief(char **argv)
 {
-	munmap(map(LARGE_BYTES, 0), LARGE_BYTES);
+	munmap(map_memory(LARGE_BYTES, 0), LARGE_BYTES);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int case_vfork(char **argv)
 	pid_t child = vfork();
 
 	if (!child) {
-		munmap(map(LARGE_BYTES, MAP_POPULATE), LARGE_BYTES);
+		munmap(map_memory(LARGE_BYTES, MAP_POPULATE), LARGE_BYTES);
 		_exit(0);
 	}
 	return waitpid(child, NULL, 0) != child;
@@ -118,11 +118,11 @@ static int case_fork(char **argv)
 /* Refused once, then it becomes this program with the next argument. */
 static int case_exec(char **argv)
 {
-	map(LARGE_BYTES, MAP_POPULATE);
-	must(execl("/nonexistent", "none", (char *)NULL) == -1 &&
-		     errno == ENOENT,
-	     "exec of nothing");
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
+	must_hold(execl("/nonexistent", "none", (char *)NULL) == -1 &&
+			  errno == ENOENT,
+		  "exec of nothing");
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	execlp(argv[0], argv[0], argv[2], (char *)NULL);
 	return 1;
 }
@@ -132,8 +132,9 @@ static int case_spawn(char **argv)
 	char *child_argv[] = { argv[0], argv[2], NULL };
 	pid_t child;
 
-	must(!posix_spawn(&child, argv[0], NULL, NULL, child_argv, environ),
-	     "spawn");
+	must_hold(
+		!posix_spawn(&child, argv[0], NULL, NULL, child_argv, environ),
+		"spawn");
 	return waitpid(child, NULL, 0) != child;
 }
 
@@ -193,16 +194,18 @@ static int case_execveat_fails(char **argv)
 {
 	const char *volatile given = NULL;
 
-	must(execveat(AT_FDCWD, "nothing", argv, environ, 0) == -1 &&
-		     errno == ENOENT,
-	     "no file");
-	must(execveat(AT_FDCWD, "", argv, environ, 0) == -1 && errno == ENOENT,
-	     "no path");
-	must(execveat(AT_FDCWD, given, argv, environ, 0) == -1 &&
-		     errno == EFAULT,
-	     "no pointer");
-	must(execveat(-1, "nothing", argv, environ, 0) == -1 && errno == EBADF,
-	     "no directory");
+	must_hold(execveat(AT_FDCWD, "nothing", argv, environ, 0) == -1 &&
+			  errno == ENOENT,
+		  "no file");
+	must_hold(execveat(AT_FDCWD, "", argv, environ, 0) == -1 &&
+			  errno == ENOENT,
+		  "no path");
+	must_hold(execveat(AT_FDCWD, given, argv, environ, 0) == -1 &&
+			  errno == EFAULT,
+		  "no pointer");
+	must_hold(execveat(-1, "nothing", argv, environ, 0) == -1 &&
+			  errno == EBADF,
+		  "no directory");
 	return 0;
 }
 
@@ -212,8 +215,8 @@ static int case_exec_fails(char **argv)
 	char *const args[] = { "none", NULL };
 	int fd = open(".", O_RDONLY | O_DIRECTORY);
 
-	must(fd >= 0, "open");
-	map(LARGE_BYTES, MAP_POPULATE);
+	must_hold(fd >= 0, "open");
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	execve("/nonexistent", args, environ);
 	execv("/etc/passwd", args);
 	execv("/", args);
@@ -233,24 +236,26 @@ static int case_exec_fails_of_size(char **argv)
 	char *long_args[] = { program, text, NULL };
 	static char *many[NR_ARGS + 1];
 
-	must(text != NULL, "malloc");
+	must_hold(text != NULL, "malloc");
 	memset(text, 'x', 32 * PAGE_BYTES);
 	text[32 * PAGE_BYTES] = '\0';
-	map(LARGE_BYTES, MAP_POPULATE);
-	must(execve(program, long_args, environ) == -1 && errno == E2BIG,
-	     "a long argument");
+	map_memory(LARGE_BYTES, MAP_POPULATE);
+	must_hold(execve(program, long_args, environ) == -1 && errno == E2BIG,
+		  "a long argument");
 	for (int i = 0; i < NR_ARGS; i++)
 		many[i] = text + 32 * PAGE_BYTES - ARG_BYTES + 1;
-	must(execv(program, many) == -1 && errno == E2BIG, "many arguments");
+	must_hold(execv(program, many) == -1 && errno == E2BIG,
+		  "many arguments");
 	many[1] = (char *)1;
 	many[2] = NULL;
-	must(execvp(program, many) == -1 && errno == EFAULT, "no argument");
+	must_hold(execvp(program, many) == -1 && errno == EFAULT,
+		  "no argument");
 	return 0;
 }
 
 static int case_exec_fails_of_format(char **argv)
 {
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	try_no_programs(argv[2]);
 	return 0;
 }
@@ -265,11 +270,13 @@ static int case_exec_fails_of_descriptor(char **argv)
 	fd = open(argv[2], O_RDONLY | O_CLOEXEC);
 	*name++ = '\0';
 	dir = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(fd >= 0 && dir >= 0, "open");
-	map(LARGE_BYTES, MAP_POPULATE);
-	must(fexecve(fd, args, environ) == -1 && errno == ENOENT, "fexecve");
-	must(execveat(dir, name, args, environ, 0) == -1 && errno == ENOENT,
-	     "execveat");
+	must_hold(fd >= 0 && dir >= 0, "open");
+	map_memory(LARGE_BYTES, MAP_POPULATE);
+	must_hold(fexecve(fd, args, environ) == -1 && errno == ENOENT,
+		  "fexecve");
+	must_hold(execveat(dir, name, args, environ, 0) == -1 &&
+			  errno == ENOENT,
+		  "execveat");
 	return 0;
 }
 
@@ -288,12 +295,12 @@ static int case_exec_fails_cancelled(char **argv)
 	void *returned = NULL;
 	pthread_t thread;
 
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	write_program(argv[2], "exit 0\n", 7);
-	must(!pthread_create(&thread, NULL, exec_cancelled, argv[2]) &&
-		     !pthread_join(thread, &returned),
-	     "thread");
-	must(returned == argv[2], "execve that ends the thread");
+	must_hold(!pthread_create(&thread, NULL, exec_cancelled, argv[2]) &&
+			  !pthread_join(thread, &returned),
+		  "thread");
+	must_hold(returned == argv[2], "execve that ends the thread");
 	return 0;
 }
 
@@ -302,7 +309,7 @@ static int case_exec_script(char **argv)
 {
 	char *args[] = { "none", NULL };
 
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	execve(argv[2], args, environ);
 	return errno;
 }
@@ -310,7 +317,7 @@ static int case_exec_script(char **argv)
 /* The C library has a shell run what is no program. */
 static int case_exec_by_shell(char **argv)
 {
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	write_program(argv[2], "exit 0\n", 7);
 	execlp(argv[2], "script", (char *)NULL);
 	return 1;
@@ -321,16 +328,17 @@ static int case_exec_fails_there(char **argv)
 {
 	int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
 
-	must(fd >= 0, "open");
-	map(LARGE_BYTES, MAP_POPULATE);
-	must(execv(argv[2], argv) == -1 && errno == EACCES, "execv");
-	must(fexecve(fd, argv, environ) == -1 && errno == EACCES, "fexecve");
+	must_hold(fd >= 0, "open");
+	map_memory(LARGE_BYTES, MAP_POPULATE);
+	must_hold(execv(argv[2], argv) == -1 && errno == EACCES, "execv");
+	must_hold(fexecve(fd, argv, environ) == -1 && errno == EACCES,
+		  "fexecve");
 	return 0;
 }
 
 static int case_killed(char **argv)
 {
-	map(LARGE_BYTES, MAP_POPULATE);
+	map_memory(LARGE_BYTES, MAP_POPULATE);
 	return raise(SIGKILL);
 }
 
@@ -349,12 +357,12 @@ static int case_forks_fail(char **argv)
 	struct rlimit none = { 0, RLIM_INFINITY }, many = { 1000, 1000 };
 	pid_t child;
 
-	must(geteuid() || !setuid(65534), "setuid");
+	must_hold(geteuid() || !setuid(65534), "setuid");
 	getrlimit(RLIMIT_NPROC, &many);
 	none.rlim_max = many.rlim_max;
 	setrlimit(RLIMIT_NPROC, &none);
 	for (int i = 0; i < 5000; i++)
-		must(fork() == -1 && errno == EAGAIN, "a fork that fails");
+		must_hold(fork() == -1 && errno == EAGAIN, "a fork that fails");
 	setrlimit(RLIMIT_NPROC, &many);
 	child = fork();
 	if (!child)
@@ -387,9 +395,9 @@ static int case_filtered_child(char **argv)
 	struct sock_fprog program = { 4, code };
 	pid_t child;
 
-	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		     !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
-	     "filter");
+	must_hold(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+			  !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
+		  "filter");
 	child = fork();
 	if (!child)
 		_exit(0);
@@ -399,7 +407,7 @@ static int case_filtered_child(char **argv)
 static void *populate_on_and_on(void *arg)
 {
 	for (;;)
-		munmap(map(LARGE_BYTES, MAP_POPULATE), LARGE_BYTES);
+		munmap(map_memory(LARGE_BYTES, MAP_POPULATE), LARGE_BYTES);
 	return arg;
 }
 
@@ -411,14 +419,15 @@ static int count_opens(void)
 	pid_t child;
 	int nr = 0;
 
-	must(watcher >= 0 && !pipe(ends), "pipe");
+	must_hold(watcher >= 0 && !pipe(ends), "pipe");
 	child = fork();
 	if (!child)
 		_exit(read(ends[0], path, 1) != 1);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)child);
-	must(inotify_add_watch(watcher, path, IN_OPEN) >= 0, "inotify");
-	must(write(ends[1], "", 1) == 1 && waitpid(child, NULL, 0) == child,
-	     "child");
+	must_hold(inotify_add_watch(watcher, path, IN_OPEN) >= 0, "inotify");
+	must_hold(write(ends[1], "", 1) == 1 &&
+			  waitpid(child, NULL, 0) == child,
+		  "child");
 	while (read(watcher, events, sizeof(events)) > 0)
 		nr++;
 	close(ends[0]);
@@ -433,7 +442,7 @@ static _Atomic int work_is_done;
 
 static void *populate_once(void *arg)
 {
-	munmap(map(8 * LARGE_BYTES, MAP_POPULATE), 8 * LARGE_BYTES);
+	munmap(map_memory(8 * LARGE_BYTES, MAP_POPULATE), 8 * LARGE_BYTES);
 	work_is_done = 1;
 	return arg;
 }
@@ -464,7 +473,8 @@ static int try_exec_beside_work(void)
 	pthread_t thread;
 
 	work_is_done = 0;
-	must(!pthread_create(&thread, NULL, populate_once, NULL), "thread");
+	must_hold(!pthread_create(&thread, NULL, populate_once, NULL),
+		  "thread");
 	while (!tid && !work_is_done)
 		tid = find_idle_helper();
 	execl("/nonexistent", "none", (char *)NULL);
@@ -500,8 +510,8 @@ static int case_fork_beside_work(char **argv)
 	pthread_t thread;
 	int nr = 0;
 
-	must(!pthread_create(&thread, NULL, populate_on_and_on, NULL),
-	     "thread");
+	must_hold(!pthread_create(&thread, NULL, populate_on_and_on, NULL),
+		  "thread");
 	for (int i = 0; i < 20; i++)
 		nr += count_opens();
 	printf("%d looks\n", nr);

@@ -23,7 +23,7 @@ static void copy_environment(void)
 	while (environ[nr])
 		nr++;
 	copy = calloc(nr + 1, sizeof(*copy));
-	must(copy != NULL, "calloc");
+	must_hold(copy != NULL, "calloc");
 	for (size_t i = 0; i < nr; i++)
 		copy[i] = strdup(environ[i]);
 	environ = copy;
@@ -47,7 +47,7 @@ static void make_large_call(void)
 	char *addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-	must(addr != MAP_FAILED, "mmap");
+	must_hold(addr != MAP_FAILED, "mmap");
 }
 
 static void run_child(const char *program)
@@ -59,7 +59,7 @@ static void run_child(const char *program)
 		execl(program, program, "plain", (char *)NULL);
 		_exit(127);
 	}
-	must(waitpid(child, &status, 0) == child && !status, "child");
+	must_hold(waitpid(child, &status, 0) == child && !status, "child");
 }
 
 int main(int argc, char **argv)

@@ -42,8 +42,9 @@ static inline void fill_pages(char *base, size_t from, size_t to)
 static inline void check_pages(const char *base, size_t from, size_t to)
 {
 	for (size_t at = from; at < to; at += PAGE_BYTES)
-		must(*(const uint64_t *)(base + at) == at * 2654435761u + 1,
-		     "contents");
+		must_hold(*(const uint64_t *)(base + at) ==
+				  at * 2654435761u + 1,
+			  "contents");
 }
 
 static inline bool is_ahead(char *base, size_t at, size_t len)

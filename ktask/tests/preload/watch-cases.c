@@ -60,7 +60,7 @@ static void register_range(int fd, char *addr, size_t len)
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	must(!ioctl(fd, UFFDIO_REGISTER, &range), "register");
+	must_hold(!ioctl(fd, UFFDIO_REGISTER, &range), "register");
 }
 
 static void *fill_pages(void *arg)
@@ -77,7 +77,7 @@ static void *fill_pages(void *arg)
 			.len = PAGE_BYTES,
 		};
 
-		must(!ioctl(fd, UFFDIO_COPY, &copy), "copy");
+		must_hold(!ioctl(fd, UFFDIO_COPY, &copy), "copy");
 	}
 	return NULL;
 }
@@ -101,7 +101,8 @@ static int case_fault(const char *how)
 
 	madvise(before, SIZE_BYTES, MADV_NOHUGEPAGE);
 	munmap(trimmed + TRIMMED_BYTES, PAGE_BYTES);
-	must(mremap(shrunk, SIZE_BYTES, TRIMMED_BYTES, 0) == shrunk, "mremap");
+	must_hold(mremap(shrunk, SIZE_BYTES, TRIMMED_BYTES, 0) == shrunk,
+		  "mremap");
 	madvise(holed + SIZE_BYTES / 2, PAGE_BYTES, MADV_DONTNEED);
 	/* What the program wrote itself must be there still. */
 	before[5 * PAGE_BYTES] = 1;
@@ -113,7 +114,7 @@ static int case_fault(const char *how)
 	register_range(fd, shrunk, TRIMMED_BYTES);
 	register_range(fd, holed, SIZE_BYTES);
 	register_range(fd, after, SIZE_BYTES);
-	must(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
+	must_hold(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
 	printf("before %d %d %d\n", before[0], before[5 * PAGE_BYTES],
 	       before[SIZE_BYTES - 1]);
 	printf("shared %d %d\n", shared[0], shared[SIZE_BYTES - 1]);
@@ -139,15 +140,15 @@ static int case_holes(void)
 	size_t wrong = 0;
 	int fd;
 
-	must(base != MAP_FAILED, "mmap");
+	must_hold(base != MAP_FAILED, "mmap");
 	madvise(base, SIZE_BYTES, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < NR_HOLES; i++)
-		must(!munmap(base + i * distance, PAGE_BYTES), "munmap");
+		must_hold(!munmap(base + i * distance, PAGE_BYTES), "munmap");
 	fd = open_faults("syscall");
 	for (size_t i = 0; i < NR_HOLES; i++)
 		register_range(fd, base + i * distance + PAGE_BYTES,
 			       distance - PAGE_BYTES);
-	must(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
+	must_hold(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
 	for (size_t i = 0; i < NR_HOLES; i++)
 		wrong += base[i * distance + PAGE_BYTES] != FILL;
 	printf("%zu without a fault\n", wrong);
@@ -194,7 +195,7 @@ static char *map_memory(void *addr, size_t len)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | (addr ? MAP_FIXED : 0);
 
 	addr = mmap(addr, len, RW, flags, -1, 0);
-	must(addr != MAP_FAILED, "mmap");
+	must_hold(addr != MAP_FAILED, "mmap");
 	return addr;
 }
 
@@ -229,7 +230,7 @@ static int case_pair(size_t first_len, size_t second_len)
 	return 0;
 }
 
-static size_t mib(const char *text)
+static size_t parse_mib(const char *text)
 {
 	return (size_t)atol(text) << 20;
 }
@@ -243,8 +244,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "asks"))
 		return case_asks();
 	if (argc == 4 && !strcmp(argv[1], "pair"))
-		return case_pair(mib(argv[2]), mib(argv[3]));
+		return case_pair(parse_mib(argv[2]), parse_mib(argv[3]));
 	if (argc == 5 && !strcmp(argv[1], "endless"))
-		return case_endless(argv[2], mib(argv[3]), atoi(argv[4]));
+		return case_endless(argv[2], parse_mib(argv[3]), atoi(argv[4]));
 	return 2;
 }
