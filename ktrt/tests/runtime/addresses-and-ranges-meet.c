@@ -36,7 +36,7 @@ static uint64_t sum_up(const uint64_t *of, const struct part *part)
 	return sum;
 }
 
-static void derive(uint64_t *of, const struct part *part, uint64_t mark)
+static void derive_values(uint64_t *of, const struct part *part, uint64_t mark)
 {
 	for (unsigned i = part->from; i < part->to; i++)
 		of[i] = (of[i] ^ mark) * 0x9e3779b97f4a7c15u + 1;
@@ -46,7 +46,7 @@ static void use_parts(uint64_t *of, const struct step *step)
 {
 	for (size_t i = 0; i < step->nr; i++)
 		if (step->parts[i].mode & KTRT_OUT)
-			derive(of, &step->parts[i], step->mark);
+			derive_values(of, &step->parts[i], step->mark);
 }
 
 static int do_step(void *arg)
@@ -97,7 +97,7 @@ static void make_step(struct step *step, uint64_t *random, unsigned ranges)
 static struct step steps[1500];
 
 /* Addresses first, so that the first range finds them in use. */
-static void mixed(void)
+static void mix_steps(void)
 {
 	static uint64_t random;
 
@@ -158,7 +158,7 @@ static void cells_and_all(void **state)
 
 static void random_parts(void **state)
 {
-	in_each_way(mixed);
+	in_each_way(mix_steps);
 }
 
 KTEST_MAIN(KTEST(cells_and_all), KTEST(random_parts))

@@ -18,23 +18,24 @@ static int count_task(void *arg)
 	return 0;
 }
 
-static void note(bool right)
+static void note_right(bool right)
 {
 	if (!right)
 		more(wrong);
 }
 
-static void *asks(void *unused)
+static void *ask_often(void *unused)
 {
 	while (!get(over)) {
 		struct ktrt_info info = KTRT_INFO_INIT;
 		int cpu = 0, nr = ktrt_info_get(&info);
 
-		note(nr == -ESRCH || (!nr && info.workers && info.backend));
+		note_right(nr == -ESRCH ||
+			   (!nr && info.workers && info.backend));
 		nr = ktrt_cpus(&cpu, 1);
-		note(nr == -ESRCH || (nr > 0 && cpu >= 0));
+		note_right(nr == -ESRCH || (nr > 0 && cpu >= 0));
 		nr = ktrt_thread_indices();
-		note(nr == -ESRCH || nr > 0);
+		note_right(nr == -ESRCH || nr > 0);
 	}
 	return NULL;
 }
@@ -45,7 +46,7 @@ static void *has_tasks_done(void *unused)
 	while (!get(over)) {
 		int code = ktrt_run(count_task, NULL);
 
-		note(code == -ESRCH || code == 0);
+		note_right(code == -ESRCH || code == 0);
 		nap_us(300);
 	}
 	return NULL;
@@ -66,7 +67,8 @@ static void start_and_stop(const struct way *way)
 
 static void at_any_time(void **state)
 {
-	static void *(*const others[])(void *) = { asks, asks, has_tasks_done };
+	static void *(*const others[])(void *) = { ask_often, ask_often,
+						   has_tasks_done };
 	pthread_t threads[KTEST_ARRAY_SIZE(others)];
 
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(others); i++)

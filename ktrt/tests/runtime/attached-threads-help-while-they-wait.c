@@ -73,7 +73,7 @@ static void let_be_known(ktrt_func func)
 	assert_true(func_is_brief(func));
 }
 
-static void start(unsigned flags, unsigned max_threads)
+static void start_runtime(unsigned flags, unsigned max_threads)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -91,12 +91,12 @@ static void start(unsigned flags, unsigned max_threads)
 /* The attached thread may do tasks itself whose functions are known to be brief. */
 static void start_with_known(unsigned flags, unsigned max_threads)
 {
-	start(flags, max_threads);
+	start_runtime(flags, max_threads);
 	let_be_known(count_task);
 	let_be_known(count_below);
 }
 
-static void stop(void)
+static void stop_runtime(void)
 {
 	assert_int_equal(ktrt_stop(), 0);
 	close(ends[0]);
@@ -107,7 +107,7 @@ static void stop(void)
 static pthread_t watchdog;
 static unsigned is_over, was_late;
 
-static void *watch(void *arg)
+static void *watch_waiting(void *arg)
 {
 	uint64_t until = ktest_now_ns() + LATE_NS;
 
@@ -129,7 +129,8 @@ static void block_the_worker(unsigned long nr_wanted)
 	set(here, 0);
 	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
 	assert_true(holds_soon(!sched_work_visible()));
-	assert_int_equal(pthread_create(&watchdog, NULL, watch, NULL), 0);
+	assert_int_equal(pthread_create(&watchdog, NULL, watch_waiting, NULL),
+			 0);
 	set(wanted, nr_wanted);
 }
 
@@ -146,13 +147,13 @@ static void wait_in_time(void)
 
 static void do_all_without_worker(unsigned flags)
 {
-	start(flags, 1);
+	start_runtime(flags, 1);
 	let_be_known(count_task);
 	block_the_worker(MANY);
 	for (unsigned long i = 0; i < MANY; i++)
 		assert_int_equal(ktrt_spawn(count_task, NULL), 0);
 	wait_in_time();
-	stop();
+	stop_runtime();
 }
 
 static void no_worker_is_needed(void **state)
@@ -176,7 +177,7 @@ static void children_and_priorities_are_reached(void **state)
 		assert_int_equal(ktrt_spawn(count_below, NULL), 0);
 	}
 	wait_in_time();
-	stop();
+	stop_runtime();
 }
 
 /* The worker's task is not of the group, and nobody waits for it. */
@@ -198,12 +199,12 @@ static void groups_are_waited_for_alike(void **state)
 	assert_int_equal(get(done), get(wanted));
 	wait_in_time();
 	ktrt_group_free(attr.group);
-	stop();
+	stop_runtime();
 }
 
 /* ---- what it leaves to workers ---- */
 
-static int leave(void *arg)
+static int leave_task(void *arg)
 {
 	pthread_exit(NULL);
 }
@@ -214,7 +215,7 @@ static int leave_below(void *arg)
 	unsigned long i = (unsigned long)arg;
 
 	more(done);
-	if (i % 2 && ktrt_spawn(leave, NULL))
+	if (i % 2 && ktrt_spawn(leave_task, NULL))
 		return -ENOMEM;
 	if (i % 4 == 3)
 		ktrt_wait();
@@ -230,7 +231,7 @@ static void unknown_ones_are_for_workers(void **state)
 {
 	const ktrt_func refuse = refuse_here;
 
-	start(0, 0);
+	start_runtime(0, 0);
 	let_be_known(leave_below);
 	set(done, 0);
 	for (unsigned long i = 0; i < MANY; i++)
@@ -242,7 +243,7 @@ static void unknown_ones_are_for_workers(void **state)
 			ktrt_spawn_copy(ktrt_dispatch, &refuse, sizeof(refuse)),
 			0);
 	assert_int_equal(ktrt_wait(), 0);
-	stop();
+	stop_runtime();
 }
 
 /* A task that has always been brief ends the attached thread. */
@@ -267,7 +268,7 @@ static int lose_a_thread(void *arg)
 	pthread_t thread;
 	void *result;
 
-	start(KTRT_NO_UMT, 1);
+	start_runtime(KTRT_NO_UMT, 1);
 	let_be_known(leave_sometimes);
 	let_be_known(count_task);
 	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
@@ -376,7 +377,7 @@ static void threads_are_the_programs(void **state)
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
-	stop();
+	stop_runtime();
 }
 
 KTEST_MAIN(KTEST(no_worker_is_needed),

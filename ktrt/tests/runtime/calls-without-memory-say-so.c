@@ -19,7 +19,7 @@
 static unsigned long made, done;
 static unsigned wrong;
 
-static void check(bool right, const char *what, int line)
+static void check_call(bool right, const char *what, int line)
 {
 	if (right)
 		return;
@@ -27,7 +27,7 @@ static void check(bool right, const char *what, int line)
 	more(wrong);
 }
 
-#define CHECK(condition) check(condition, #condition, __LINE__)
+#define CHECK(condition) check_call(condition, #condition, __LINE__)
 
 static int count_done(void *arg)
 {
@@ -40,8 +40,8 @@ static void note_spawn(int error, int line)
 	if (!error)
 		more(made);
 	else
-		check(error == -ENOMEM, "a task is made or there is no memory",
-		      line);
+		check_call(error == -ENOMEM,
+			   "a task is made or there is no memory", line);
 }
 
 #define SPAWNED(call) note_spawn(call, __LINE__)
@@ -324,7 +324,7 @@ static void run_from_another(void)
 		pthread_join(thread, NULL);
 }
 
-static void start(unsigned flags)
+static void start_runtime(unsigned flags)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -341,7 +341,7 @@ static bool use_refused(arm_func arm, unsigned nth, unsigned flags)
 	unsigned refused;
 	int error;
 
-	start(flags);
+	start_runtime(flags);
 	set(made, 0);
 	set(done, 0);
 	arm(nth, FAILALLOC_ALL);

@@ -60,11 +60,11 @@ static void starts_and_stops(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-static void wakes(void **state)
+static void wakes_the_leader(void **state)
 {
 	assert_int_equal(ktrt_start(NULL), 0);
 	be_cancelled_in(wake_the_leader);
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(starts_and_stops), KTEST(wakes))
+KTEST_MAIN(KTEST(starts_and_stops), KTEST(wakes_the_leader))

@@ -8,7 +8,7 @@
 static char data[16];
 static unsigned ran;
 
-static int note(void *arg)
+static int note_run(void *arg)
 {
 	more(ran);
 	return 0;
@@ -21,7 +21,7 @@ static int spawn_on(size_t first, size_t bytes, unsigned mode)
 
 	attr.deps = &dep;
 	attr.nr_deps = 1;
-	return ktrt_spawn_attr(note, NULL, &attr);
+	return ktrt_spawn_attr(note_run, NULL, &attr);
 }
 
 /* Its task reads bytes 0 to 7, and writes 2 and 3. */
@@ -78,7 +78,7 @@ static void in_two_parts(void)
 	spawn_parts(deps, 3, KTRT_EARLY_RELEASE);
 }
 
-static void parts(void)
+static void write_parts(void)
 {
 	in_one_part();
 	in_two_parts();
@@ -86,7 +86,7 @@ static void parts(void)
 
 static void bytes_beside_are_refused(void **state)
 {
-	in_each_way(parts);
+	in_each_way(write_parts);
 }
 
 KTEST_MAIN(KTEST(bytes_beside_are_refused))

@@ -12,14 +12,14 @@
 static unsigned char dropped[MANY]; /* how often */
 static const char kind[] = "mark";
 
-static void drop(void *object)
+static void drop_object(void *object)
 {
 	__atomic_add_fetch((unsigned char *)object, 1, __ATOMIC_SEQ_CST);
 }
 
 static int fail_with(void *arg)
 {
-	return ktrt_code_new(kind, arg, drop);
+	return ktrt_code_new(kind, arg, drop_object);
 }
 
 static unsigned nr_dropped(void)
@@ -67,7 +67,7 @@ static int fail_below(void *arg)
 	return ktrt_spawn(fail_with, arg);
 }
 
-static void waits(void)
+static void wait_for_codes(void)
 {
 	struct ktrt_group *group;
 
@@ -89,7 +89,7 @@ static void waits(void)
 
 static void whoever_waits_gets_the_first(void **state)
 {
-	in_each_way(waits);
+	in_each_way(wait_for_codes);
 }
 
 static void runtimes_end_with_them(void **state)
@@ -105,7 +105,7 @@ static void others_are_not_touched(void **state)
 	int code, next;
 
 	forget_drops();
-	code = ktrt_code_new(kind, &dropped[0], drop);
+	code = ktrt_code_new(kind, &dropped[0], drop_object);
 	assert_true(code >= (int)KTRT_CODE_FIRST);
 	assert_null(ktrt_code_take(code, "another"));
 	assert_null(ktrt_code_take(code + 1, kind));
@@ -113,14 +113,14 @@ static void others_are_not_touched(void **state)
 	assert_null(ktrt_code_take(-7, kind));
 	assert_ptr_equal(ktrt_code_take(code, kind), &dropped[0]);
 	/* Its place is used again, by another code. */
-	next = ktrt_code_new(kind, &dropped[1], drop);
+	next = ktrt_code_new(kind, &dropped[1], drop_object);
 	assert_int_not_equal(next, code);
 	assert_null(ktrt_code_take(code, kind));
 	ktrt_code_drop(code);
 	assert_int_equal(nr_dropped(), 0);
 	ktrt_code_drop(next);
 	assert_int_equal(get(dropped[1]), 1);
-	assert_int_equal(ktrt_code_new(NULL, NULL, drop), -EINVAL);
+	assert_int_equal(ktrt_code_new(NULL, NULL, drop_object), -EINVAL);
 	assert_int_equal(ktrt_code_new(kind, NULL, NULL), -EINVAL);
 }
 

@@ -88,7 +88,7 @@ static void groups_are_cancelled(void)
 	assert_int_equal(ktrt_wait(), 0);
 }
 
-static void *finish(void *arg)
+static void *finish_events(void *arg)
 {
 	nap_us(2000);
 	ktrt_events_done(arg, 3);
@@ -101,7 +101,7 @@ static int add_events(void *arg)
 
 	if (ktrt_events_add(3) || ktrt_events_add(70000) != -EINVAL)
 		return -EIO;
-	if (pthread_create(&thread, NULL, finish, ktrt_self()))
+	if (pthread_create(&thread, NULL, finish_events, ktrt_self()))
 		return -EIO;
 	pthread_detach(thread);
 	return 0;
@@ -121,7 +121,7 @@ static void events_put_completion_off(void)
 	assert_int_equal(get(ran), 1);
 }
 
-static void *guest(void *arg)
+static void *attach_guest(void *arg)
 {
 	intptr_t wrong = ktrt_spawn(count_task, NULL) != -ESRCH;
 
@@ -143,7 +143,7 @@ static void guests_make_tasks(void)
 
 	set(ran, 0);
 	for (int i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, guest, NULL);
+		pthread_create(&threads[i], NULL, attach_guest, NULL);
 	for (int i = 0; i < 4; i++) {
 		pthread_join(threads[i], &wrong);
 		assert_null(wrong);
@@ -154,7 +154,7 @@ static void guests_make_tasks(void)
 static int order[64];
 static unsigned nr_order;
 
-static int note(void *arg)
+static int note_order(void *arg)
 {
 	order[__atomic_fetch_add(&nr_order, 1, __ATOMIC_SEQ_CST)] =
 		(int)(intptr_t)arg;
@@ -167,8 +167,8 @@ static int spawn_prioritized(struct ktrt_attr *attr)
 
 	for (int i = 0; i < 64 && !error; i++) {
 		attr->priority = (i * 37) % 64 - 32;
-		error = ktrt_spawn_attr(note, (void *)(intptr_t)attr->priority,
-					attr);
+		error = ktrt_spawn_attr(note_order,
+					(void *)(intptr_t)attr->priority, attr);
 	}
 	return error;
 }
@@ -184,14 +184,14 @@ static int make_prioritized(void *arg)
 static struct ktrt_task *held;
 static int released;
 
-static int hold(void *arg)
+static int hold_task(void *arg)
 {
 	set(held, ktrt_self());
 	return ktrt_events_add(1);
 }
 
 /* By a thread of which the runtime knows nothing. */
-static void *release(void *arg)
+static void *release_task(void *arg)
 {
 	ktrt_events_done(held, 1);
 	set(released, 1);
@@ -209,14 +209,14 @@ static int make_prioritized_that_wait(void *arg)
 
 	attr.deps = &dep;
 	attr.nr_deps = 1;
-	error = ktrt_spawn_attr(hold, NULL, &attr);
+	error = ktrt_spawn_attr(hold_task, NULL, &attr);
 	if (!error)
 		error = ktrt_yield();
 	if (error || !held)
 		return -EIO;
 	dep.mode = KTRT_IN;
 	error = spawn_prioritized(&attr);
-	if (error || pthread_create(&thread, NULL, release, NULL))
+	if (error || pthread_create(&thread, NULL, release_task, NULL))
 		return -EIO;
 	while (!get(released) && ktest_now_ns() < end)
 		;

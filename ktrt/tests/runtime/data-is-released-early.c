@@ -148,14 +148,14 @@ static void events_keep_strong_data(void)
 
 /* ---- what is refused ---- */
 
-static void add(void *to, void *copy, void *unused)
+static void add_nothing(void *to, void *copy, void *unused)
 {
 }
 
-static struct ktrt_reduction sum = { sizeof(sum), &datum_a, sizeof(datum_a),
-				     NULL,	  add,	    NULL };
+static struct ktrt_reduction sum = { sizeof(sum), &datum_a,    sizeof(datum_a),
+				     NULL,	  add_nothing, NULL };
 
-static int misuse(void *arg)
+static int misuse_release(void *arg)
 {
 	struct ktrt_dep dep = { &datum_a, 0, KTRT_IN };
 	struct ktrt_dep other = { arg, 0, KTRT_IN };
@@ -235,16 +235,18 @@ static void misuse_is_refused(void)
 			-EINVAL);
 	assert_int_equal(ktrt_release(&dep, 1), -ESRCH);
 	assert_int_equal(ktrt_wait_for(&dep, 1), -EINVAL);
-	assert_int_equal(spawn_with(misuse, &datum_b, &dep, 1, 0), 0);
+	assert_int_equal(spawn_with(misuse_release, &datum_b, &dep, 1, 0), 0);
 	assert_int_equal(ktrt_wait(), 0);
-	assert_int_equal(spawn_with(misuse, &datum_b, twice, 2, 0), 0);
+	assert_int_equal(spawn_with(misuse_release, &datum_b, twice, 2, 0), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	dep.mode = twice[0].mode = twice[1].mode = KTRT_IN;
-	assert_int_equal(
-		spawn_with(misuse, &datum_b, &dep, 1, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(spawn_with(misuse_release, &datum_b, &dep, 1,
+				    KTRT_EARLY_RELEASE),
+			 0);
 	assert_int_equal(ktrt_wait(), 0);
-	assert_int_equal(
-		spawn_with(misuse, &datum_b, twice, 2, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(spawn_with(misuse_release, &datum_b, twice, 2,
+				    KTRT_EARLY_RELEASE),
+			 0);
 	assert_int_equal(ktrt_wait(), 0);
 	/* One of them writes. */
 	twice[1].mode = KTRT_OUT;
@@ -375,7 +377,7 @@ static void data_is_released_in_order(void **state)
 	in_each_way(in_order);
 }
 
-static void refused(void **state)
+static void misuse_and_parts_are_refused(void **state)
 {
 	in_each_way(misuse_is_refused);
 	in_each_way(a_part_is_refused);
@@ -400,4 +402,5 @@ static void limits_hold(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(data_is_released_in_order), KTEST(refused), KTEST(limits_hold))
+KTEST_MAIN(KTEST(data_is_released_in_order),
+	   KTEST(misuse_and_parts_are_refused), KTEST(limits_hold))

@@ -86,7 +86,7 @@ static int use_and_wait(void *arg)
 	return ktrt_wait();
 }
 
-static void waiting(void)
+static void wait_in_turn(void)
 {
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(use_and_wait(NULL), 0);
@@ -104,7 +104,7 @@ static void only_who_uses_it_is_waited_for(void **state)
 {
 	assert_int_equal(wait_on(&data, KTRT_IN), -ESRCH);
 	assert_int_equal(pipe(pipe_ends), 0);
-	in_each_way(waiting);
+	in_each_way(wait_in_turn);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 }

@@ -25,7 +25,7 @@ static union mask_line *new_mask(void)
 
 /* Two workers are ready on the only core, and the runtime is about to end: so whoever
  * goes to sleep comes back. */
-static void begin(void)
+static void begin_runtime(void)
 {
 	memset(&rt, 0, sizeof(rt));
 	pthread_mutex_init(&rt.pool_lock, NULL);
@@ -44,7 +44,7 @@ static void begin(void)
 	counts[0].ready = 2;
 }
 
-static void end(void)
+static void end_runtime(void)
 {
 	worker_free_all();
 	pool_destroy(&rt.tasks);
@@ -68,7 +68,7 @@ static void others_leave_after_it(void **state)
 {
 	struct worker *first, *second;
 
-	begin();
+	begin_runtime();
 	first = worker_here();
 	second = worker_here();
 	park_overloaded(first);
@@ -78,7 +78,7 @@ static void others_leave_after_it(void **state)
 	assert_ptr_equal(worker_here(), first);
 	park_overloaded(second);
 	assert_int_equal(second->counts.surrenders, 1);
-	end();
+	end_runtime();
 }
 
 KTEST_MAIN(KTEST(others_leave_after_it))

@@ -48,7 +48,7 @@ static void lay_out(void)
 	thief->core = victim->core = third->core = &rt.cores[0];
 }
 
-static void give(struct worker *w, struct ktrt_task *task, unsigned flags)
+static void give_task(struct worker *w, struct ktrt_task *task, unsigned flags)
 {
 	memset(task, 0, sizeof(*task));
 	task->flags = (uint16_t)flags;
@@ -65,7 +65,7 @@ static bool take_nodes(unsigned flags, uint64_t taken_ns)
 	thief->judged = TAKEN;
 	thief->judged_ns = now_ns();
 	for (int i = 0; i < TAKEN; i++)
-		give(victim, &nodes[i], flags);
+		give_task(victim, &nodes[i], flags);
 	for (int i = 0; i < TAKEN; i++)
 		assert_ptr_equal(sched_take(thief), &nodes[i]);
 	if (thief->fast)
@@ -89,7 +89,7 @@ static void many_are_taken_together(void **state)
 
 	lay_out();
 	for (int i = 0; i < 800; i++)
-		give(victim, &many[i], TASK_NODE);
+		give_task(victim, &many[i], TASK_NODE);
 	for (unsigned judged = 2; judged <= 64; judged *= 2) {
 		unsigned most = judged < 32 ? judged : 32;
 		int64_t before = deque_size(&victim->deque);
@@ -119,7 +119,7 @@ static void many_are_taken_together(void **state)
 	}
 	assert_int_equal(deque_size(&victim->deque), 0);
 	for (int i = 0; i < 100; i++)
-		give(victim, &many[i], 0);
+		give_task(victim, &many[i], 0);
 	assert_ptr_equal(sched_take(thief), &many[0]);
 	assert_int_equal(deque_size(&thief->deque), 0);
 	bare_runtime_end();
@@ -134,7 +134,7 @@ static void attached_threads_judge_nothing(void **state)
 	bare_runtime_end();
 }
 
-static void rest(void)
+static void rest_thief(void)
 {
 	thief->fast = victim;
 	thief->fast_ns = LONG_NS;
@@ -147,7 +147,7 @@ static void one_that_stalls_is_stolen_from(void **state)
 {
 	lay_out();
 	rt.nodes_judged.watch_ns = 1000;
-	rest();
+	rest_thief();
 	assert_int_equal(thief->judged, 2 * TAKEN);
 	/* Less and less often it is asked, but always. */
 	for (int i = 0; i < 20; i++) {
@@ -193,18 +193,18 @@ static void fast_ones_are_left_alone(void **state)
 	rt.nodes_judged.rest_ns = 1000000;
 	thread = begin_moving();
 	do
-		rest();
+		rest_thief();
 	while (thief->judged >= TAKEN && ktest_now_ns() < until);
 	/* There was a rest, it ended although the other goes on, and now a few
 	 * are tried. */
 	assert_true(thief->judged < TAKEN);
 	/* Not while others have something. */
-	give(third, &task, TASK_NODE);
-	rest();
+	give_task(third, &task, TASK_NODE);
+	rest_thief();
 	assert_int_equal(thief->judged, 2 * TAKEN);
 	assert_ptr_equal(deque_pop(&third->deque), &task);
 	assert_true(node_queue_put(&rt.node_queues[0], &task));
-	rest();
+	rest_thief();
 	assert_int_equal(thief->judged, 2 * TAKEN);
 	assert_ptr_equal(node_queue_take(&rt.node_queues[0]), &task);
 	end_moving(thread);
@@ -281,7 +281,7 @@ static uint64_t nr_steals(void)
 }
 
 /* With so many workers, if there are cores for them; how many there are. */
-static unsigned start(unsigned workers)
+static unsigned start_workers(unsigned workers)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 	struct ktrt_info info = KTRT_INFO_INIT;
@@ -310,7 +310,7 @@ static void workers_of_a_graph_rest(void **state)
 	struct ktrt_graph *graph;
 
 	memset(columns, 0, sizeof(columns));
-	if (start(2) < 2) {
+	if (start_workers(2) < 2) {
 		assert_int_equal(ktrt_stop(), 0);
 		ktest_skip("one worker shares with nobody");
 	}

@@ -34,12 +34,12 @@ static struct datum *datum_of(const struct ktrt_dep *dep)
 	return (struct datum *)dep->addr;
 }
 
-static uint64_t derive(uint64_t old, uint64_t mark)
+static uint64_t derive_value(uint64_t old, uint64_t mark)
 {
 	return (old ^ mark) * 0x9e3779b97f4a7c15u + 1;
 }
 
-static void use(struct node *node)
+static void use_data(struct node *node)
 {
 	uint64_t saw = 0;
 
@@ -60,9 +60,9 @@ static void use(struct node *node)
 	for (size_t i = 0; i < node->nr; i++) {
 		struct datum *datum = datum_of(&node->deps[i]);
 
-		saw = derive(saw, datum->value);
+		saw = derive_value(saw, datum->value);
 		if (node->deps[i].mode & KTRT_OUT)
-			datum->value = derive(datum->value, node->mark);
+			datum->value = derive_value(datum->value, node->mark);
 	}
 	for (size_t i = 0; i < node->nr; i++)
 		__atomic_fetch_add(&datum_of(&node->deps[i])->users,
@@ -74,7 +74,7 @@ static void use(struct node *node)
 
 static int use_as_child(void *arg)
 {
-	use(*(struct node **)arg);
+	use_data(*(struct node **)arg);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static int do_node(void *arg)
 	default:
 		break;
 	}
-	use(node);
+	use_data(node);
 	return error;
 }
 
@@ -175,9 +175,9 @@ static void check_by_model(void)
 			uint64_t *value =
 				&model[datum_of(&node->deps[i]) - data];
 
-			saw = derive(saw, *value);
+			saw = derive_value(saw, *value);
 			if (node->deps[i].mode & KTRT_OUT)
-				*value = derive(*value, node->mark);
+				*value = derive_value(*value, node->mark);
 		}
 		assert_int_equal(node->saw, saw);
 	}

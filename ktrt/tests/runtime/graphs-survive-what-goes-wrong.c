@@ -91,7 +91,7 @@ static int run_graph(void *graph)
 	return ktrt_graph_run(graph);
 }
 
-static void failing(void)
+static void fail_nodes(void)
 {
 	struct ktrt_graph *graph = new_stencil();
 
@@ -110,10 +110,10 @@ static void failing(void)
 
 static void codes_are_of_one_run(void **state)
 {
-	in_each_way(failing);
+	in_each_way(fail_nodes);
 }
 
-static void cancelling(void)
+static void cancel_runs(void)
 {
 	struct ktrt_graph *graph = new_stencil();
 
@@ -142,11 +142,11 @@ static void cancelling(void)
 
 static void a_run_may_be_cancelled_at_every_moment(void **state)
 {
-	in_each_way(cancelling);
+	in_each_way(cancel_runs);
 }
 
 /* The thread that ends may be the one that waits for the run. */
-static void leaving(void)
+static void leave_runs(void)
 {
 	struct ktrt_graph *graph = new_stencil();
 
@@ -162,7 +162,7 @@ static void leaving(void)
 
 static void threads_may_end_in_nodes(void **state)
 {
-	in_each_way(leaving);
+	in_each_way(leave_runs);
 }
 
 static int run_oneself(void *arg)

@@ -162,7 +162,7 @@ static int loop_in_group(void *arg)
 	return ktrt_for(0, 200, 1, cancel_at, arg);
 }
 
-static void stopping(void)
+static void stop_loops(void)
 {
 	for (size_t at = 0; at < 200; at += 3) {
 		struct ktrt_attr attr = KTRT_ATTR_INIT;
@@ -189,7 +189,7 @@ static void stopping(void)
 
 static void codes_and_cancelling_stop_a_loop(void **state)
 {
-	in_each_way(stopping);
+	in_each_way(stop_loops);
 }
 
 static int nap_a_little(size_t first, size_t end, void *arg)
@@ -199,7 +199,7 @@ static int nap_a_little(size_t first, size_t end, void *arg)
 	return 0;
 }
 
-static void blocking(void)
+static void block_loop(void)
 {
 	set(calls, 0);
 	assert_int_equal(ktrt_for(0, 60, 1, nap_a_little, NULL), 0);
@@ -208,7 +208,7 @@ static void blocking(void)
 
 static void bodies_may_block(void **state)
 {
-	in_each_way(blocking);
+	in_each_way(block_loop);
 }
 
 /* ---- reductions ---- */
@@ -218,7 +218,7 @@ struct matrix {
 	uint64_t a, b, c, d;
 };
 
-static struct matrix multiply(struct matrix x, struct matrix y)
+static struct matrix multiply_matrices(struct matrix x, struct matrix y)
 {
 	return (struct matrix){
 		(x.a * y.a + x.b * y.c) % modulus,
@@ -238,7 +238,7 @@ static int multiply_range(size_t first, size_t end, void *value, void *arg)
 	struct matrix *product = value;
 
 	for (; first < end; first++) {
-		*product = multiply(*product, matrix_at(first));
+		*product = multiply_matrices(*product, matrix_at(first));
 		for (unsigned i = 0; i < *(unsigned *)arg; i++)
 			__asm__ volatile("" ::: "memory");
 	}
@@ -249,18 +249,18 @@ static int multiply_both(void *into, void *from, void *arg)
 {
 	struct matrix *product = into;
 
-	*product = multiply(*product, *(struct matrix *)from);
+	*product = multiply_matrices(*product, *(struct matrix *)from);
 	return 0;
 }
 
-static void reductions(void)
+static void reduce_matrices(void)
 {
 	for (size_t nr = 0; nr < 3000; nr += 97) {
 		struct matrix expected = { 1, 0, 0, 1 }, product = expected;
 		unsigned pause = (unsigned)nr % 1000;
 
 		for (size_t i = 5; i < nr; i++)
-			expected = multiply(expected, matrix_at(i));
+			expected = multiply_matrices(expected, matrix_at(i));
 		assert_int_equal(ktrt_reduce(5, nr, nr % 3, multiply_range,
 					     multiply_both, &product,
 					     sizeof(product), &pause),
@@ -271,7 +271,7 @@ static void reductions(void)
 
 static void reductions_keep_the_order(void **state)
 {
-	in_each_way(reductions);
+	in_each_way(reduce_matrices);
 }
 
 /* Values that must be freed: each is, also after a failure. */

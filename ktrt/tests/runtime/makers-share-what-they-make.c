@@ -23,7 +23,7 @@ static int count_task(void *arg)
 	return 0;
 }
 
-static int tell(void *arg)
+static int tell_thread(void *arg)
 {
 	set(who, syscall(SYS_gettid));
 	return 0;
@@ -37,7 +37,7 @@ static int make_and_watch(void *arg)
 			return -ENOMEM;
 	if (!holds_soon(get(ran) == MANY))
 		return -EIO;
-	if (ktrt_spawn(tell, NULL))
+	if (ktrt_spawn(tell_thread, NULL))
 		return -ENOMEM;
 	if (!holds_soon(get(who)))
 		return -EIO;
@@ -93,14 +93,14 @@ static void deep_tasks_fit_a_stack(void **state)
 }
 
 /* Left in the middle of tasks that were done at once. */
-static int leave(void *arg)
+static int leave_below(void *arg)
 {
 	unsigned long below = (unsigned long)arg;
 
 	more(ran);
 	if (!below)
 		pthread_exit(NULL);
-	return ktrt_spawn(leave, (void *)(below - 1));
+	return ktrt_spawn(leave_below, (void *)(below - 1));
 }
 
 static int make_many_then_leave(void *arg)
@@ -108,7 +108,7 @@ static int make_many_then_leave(void *arg)
 	for (unsigned long i = 0; i < MANY; i++)
 		if (ktrt_spawn(count_task, NULL))
 			return -ENOMEM;
-	return ktrt_spawn(leave, (void *)10ul);
+	return ktrt_spawn(leave_below, (void *)10ul);
 }
 
 static void threads_may_end_in_them(void **state)

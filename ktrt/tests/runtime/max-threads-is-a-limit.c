@@ -175,7 +175,7 @@ static void groups_need_no_thread_more(void **state)
 
 static struct ktrt_task *held;
 
-static int hold(void *arg)
+static int hold_task(void *arg)
 {
 	int error = ktrt_events_add(1);
 
@@ -185,14 +185,14 @@ static int hold(void *arg)
 
 static int wait_for_held(void *arg)
 {
-	int error = ktrt_spawn(hold, NULL);
+	int error = ktrt_spawn(hold_task, NULL);
 
 	while (!get(gate))
 		nap_us(100);
 	return error ? error : ktrt_wait();
 }
 
-static int release(void *arg)
+static int release_task(void *arg)
 {
 	ktrt_events_done(get(held), 1);
 	return count_task(NULL);
@@ -202,7 +202,7 @@ static void events_need_no_thread_more(void **state)
 {
 	start_with(1, 0);
 	assert_int_equal(ktrt_spawn(wait_for_held, NULL), 0);
-	assert_int_equal(ktrt_spawn(release, NULL), 0);
+	assert_int_equal(ktrt_spawn(release_task, NULL), 0);
 	set(gate, 1);
 	assert_true(comes_to(done, 1));
 	assert_int_equal(ktrt_wait(), 0);

@@ -36,7 +36,7 @@ static struct ktrt_task tasks[CPUS_MAX];
 
 /* ---- a runtime without threads ---- */
 
-static void begin(const char *name, unsigned nr_cpus)
+static void begin_machine(const char *name, unsigned nr_cpus)
 {
 	cpu_set_t cpus;
 
@@ -51,7 +51,7 @@ static void begin(const char *name, unsigned nr_cpus)
 	bare_runtime_begin(&cpus, nr_cpus, 2 * nr_cpus);
 }
 
-static void end(void)
+static void end_machine(void)
 {
 	bare_runtime_end();
 	topology_end(&tree);
@@ -70,7 +70,7 @@ static void make_workers(void)
 }
 
 /* Task @i, into the queue of core @i's worker. */
-static void give(unsigned i)
+static void give_task(unsigned i)
 {
 	memset(&tasks[i], 0, sizeof(tasks[i]));
 	assert_true(deque_push(&workers[i]->deque, &tasks[i]));
@@ -78,7 +78,7 @@ static void give(unsigned i)
 }
 
 /* The core whose task the worker of core @thief takes; -1: none. */
-static int take(unsigned thief)
+static int take_task(unsigned thief)
 {
 	struct ktrt_task *task = sched_take(workers[thief]);
 
@@ -87,8 +87,8 @@ static int take(unsigned thief)
 
 /* ---- who is near ---- */
 
-static int farness(const struct machine *machine, const struct core *from,
-		   const struct core *to)
+static int measure_farness(const struct machine *machine,
+			   const struct core *from, const struct core *to)
 {
 	const char *near = machine->near[from->node];
 
@@ -107,9 +107,10 @@ static void rob_everybody(const struct machine *machine, unsigned thief)
 
 	for (unsigned i = 0; i < rt.nr_cores; i++)
 		if (i != thief)
-			give(i);
-	while ((from = take(thief)) >= 0) {
-		int now = farness(machine, &rt.cores[thief], &rt.cores[from]);
+			give_task(i);
+	while ((from = take_task(thief)) >= 0) {
+		int now = measure_farness(machine, &rt.cores[thief],
+					  &rt.cores[from]);
 
 		assert_true(now >= before);
 		before = now;
@@ -126,11 +127,11 @@ static void clear_node_queues(const struct machine *machine, unsigned thief)
 		memset(&tasks[i], 0, sizeof(tasks[i]));
 		assert_true(node_queue_put(&rt.node_queues[i], &tasks[i]));
 	}
-	assert_int_equal(take(thief), node - rt.nodes);
+	assert_int_equal(take_task(thief), node - rt.nodes);
 	for (unsigned i = 1; i < rt.nr_nodes; i++)
-		assert_int_equal(take(thief),
+		assert_int_equal(take_task(thief),
 				 machine->near[node - rt.nodes][i - 1] - '0');
-	assert_int_equal(take(thief), -1);
+	assert_int_equal(take_task(thief), -1);
 }
 
 static void near_ones_come_first(void **state)
@@ -139,7 +140,7 @@ static void near_ones_come_first(void **state)
 		const struct machine *machine = &machines[i];
 
 		printf("# %s\n", machine->name);
-		begin(machine->name, machine->cpus);
+		begin_machine(machine->name, machine->cpus);
 		assert_int_equal(rt.nr_cores, machine->cpus);
 		assert_int_equal(rt.nr_nodes, machine->nodes);
 		assert_int_equal(rt.nr_caches, machine->caches);
@@ -148,41 +149,41 @@ static void near_ones_come_first(void **state)
 			rob_everybody(machine, thief);
 			clear_node_queues(machine, thief);
 		}
-		end();
+		end_machine();
 	}
 }
 
 /* A worker that was put on a core of another cache robs there. */
 static void near_is_where_the_worker_is(void **state)
 {
-	begin("eight-caches", 32);
+	begin_machine("eight-caches", 32);
 	make_workers();
 	workers[0]->core = &rt.cores[9];
-	give(1);
-	give(10);
-	assert_int_equal(take(0), 10);
-	assert_int_equal(take(0), 1);
-	end();
+	give_task(1);
+	give_task(10);
+	assert_int_equal(take_task(0), 10);
+	assert_int_equal(take_task(0), 1);
+	end_machine();
 }
 
 static void side_by_side_they_rob_different_ones(void **state)
 {
 	unsigned robbed = 0;
 
-	begin("eight-caches", 32);
+	begin_machine("eight-caches", 32);
 	make_workers();
 	for (unsigned i = 4; i < 8; i++)
-		give(i);
+		give_task(i);
 	/* The first of those would do for each of them. */
 	for (unsigned thief = 0; thief < 4; thief++) {
-		int from = take(thief);
+		int from = take_task(thief);
 
 		assert_true(from >= 4 && from < 8);
-		give((unsigned)from);
+		give_task((unsigned)from);
 		robbed |= 1u << from;
 	}
 	assert_int_equal(robbed, 0xf0);
-	end();
+	end_machine();
 }
 
 /* ---- machines that tell nonsense, or nothing ---- */
@@ -195,7 +196,7 @@ static void any_machine_has_an_order(void **state)
 					     "guest-eight", "hybrid" };
 
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(names); i++) {
-		begin(names[i], 16);
+		begin_machine(names[i], 16);
 		assert_int_equal(rt.nr_cores, 16);
 		for (unsigned c = 1; c < 16; c++) {
 			assert_true(rt.cores[c].cache >= rt.cores[c - 1].cache);
@@ -208,7 +209,7 @@ static void any_machine_has_an_order(void **state)
 				seen |= 1u << rt.nodes[n].near[j];
 			assert_int_equal(seen, (1u << rt.nr_nodes) - 1);
 		}
-		end();
+		end_machine();
 	}
 }
 
@@ -241,7 +242,7 @@ static void the_search_resumes(void **state)
 	static const unsigned idle[] = { 5, 60, 130 };
 	struct worker *w[3];
 
-	begin(NULL, 200);
+	begin_machine(NULL, 200);
 	for (int i = 0; i < 3; i++) {
 		w[i] = worker_new(0);
 		assert_non_null(w[i]);
@@ -254,7 +255,7 @@ static void the_search_resumes(void **state)
 			assert_int_equal(is_idle(idle[i]), i != turn % 3);
 		make_idle(idle[turn % 3], w[turn % 3]);
 	}
-	end();
+	end_machine();
 }
 
 static unsigned asked_for_threads(unsigned from, unsigned to)
@@ -269,7 +270,7 @@ static unsigned asked_for_threads(unsigned from, unsigned to)
 /* 200 idle cores for which there is no worker: 64 are tried at a time. */
 static void the_search_is_bounded(void **state)
 {
-	begin(NULL, 200);
+	begin_machine(NULL, 200);
 	for (unsigned i = 0; i < 200; i++)
 		make_idle(i, NULL);
 	wake_one();
@@ -281,7 +282,7 @@ static void the_search_is_bounded(void **state)
 	wake_one();
 	wake_one();
 	assert_int_equal(asked_for_threads(128, 200), 72);
-	end();
+	end_machine();
 }
 
 KTEST_MAIN(KTEST(near_ones_come_first), KTEST(near_is_where_the_worker_is),

@@ -15,7 +15,7 @@ static int count_task(void *arg)
 	return 0;
 }
 
-static int spawn(ktrt_func func, const struct ktrt_dep *deps, size_t nr)
+static int spawn_ordered(ktrt_func func, const struct ktrt_dep *deps, size_t nr)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
@@ -42,15 +42,15 @@ static void opposite_orders(void)
 		const struct ktrt_dep both[] = { { &data[1], 0, KTRT_INOUT },
 						 { &data[0], 0, KTRT_INOUT } };
 
-		assert_int_equal(spawn(count_task, there, 2), 0);
-		assert_int_equal(spawn(count_task, back, 2), 0);
-		assert_int_equal(spawn(count_task, both, 2), 0);
+		assert_int_equal(spawn_ordered(count_task, there, 2), 0);
+		assert_int_equal(spawn_ordered(count_task, back, 2), 0);
+		assert_int_equal(spawn_ordered(count_task, both, 2), 0);
 	}
 	all_end(1500);
 }
 
 /* A ring in which each reads its neighbour's and writes its own. */
-static void rings(void)
+static void spawn_rings(void)
 {
 	set(done, 0);
 	for (int i = 0; i < 2000; i++) {
@@ -59,7 +59,7 @@ static void rings(void)
 			{ &data[(i + 1) % 7], 0, KTRT_IN },
 		};
 
-		assert_int_equal(spawn(count_task, deps, 2), 0);
+		assert_int_equal(spawn_ordered(count_task, deps, 2), 0);
 	}
 	all_end(2000);
 }
@@ -73,7 +73,7 @@ static void one_datum_many_times(void)
 		for (unsigned j = 0; j < 5; j++)
 			deps[j] = (struct ktrt_dep){ &data[0], 0,
 						     1 + (i + j * j) % 3 };
-		assert_int_equal(spawn(count_task, deps, 5), 0);
+		assert_int_equal(spawn_ordered(count_task, deps, 5), 0);
 	}
 	all_end(600);
 }
@@ -89,7 +89,7 @@ static void ranges_that_overlap(void)
 				(struct ktrt_dep){ &data[(i * 5 + j * 3) % 32],
 						   1 + (i + 7 * j) % 32,
 						   1 + (i + j) % 3 };
-		assert_int_equal(spawn(count_task, deps, 4), 0);
+		assert_int_equal(spawn_ordered(count_task, deps, 4), 0);
 	}
 	all_end(600);
 }
@@ -102,7 +102,7 @@ static int name_the_same_below(void *arg)
 	int error = 0;
 
 	for (int i = 0; i < 10 && !error; i++)
-		error = spawn(count_task, deps, 2);
+		error = spawn_ordered(count_task, deps, 2);
 	return error ? error : ktrt_wait();
 }
 
@@ -113,14 +113,15 @@ static void the_parents_data(void)
 
 	set(done, 0);
 	for (int i = 0; i < 50; i++)
-		assert_int_equal(spawn(name_the_same_below, deps, 2), 0);
+		assert_int_equal(spawn_ordered(name_the_same_below, deps, 2),
+				 0);
 	all_end(500);
 }
 
 static void in_all_ways(void **state)
 {
 	in_each_way(opposite_orders);
-	in_each_way(rings);
+	in_each_way(spawn_rings);
 	in_each_way(one_datum_many_times);
 	in_each_way(ranges_that_overlap);
 	in_each_way(the_parents_data);

@@ -32,7 +32,7 @@ static struct datum *datum_of(const struct ktrt_dep *dep)
 	return (struct datum *)dep->addr;
 }
 
-static void enter(const struct ktrt_dep *dep)
+static void enter_datum(const struct ktrt_dep *dep)
 {
 	int users = __atomic_fetch_add(&datum_of(dep)->users,
 				       dep->mode & KTRT_OUT ? -1000 : 1,
@@ -42,21 +42,21 @@ static void enter(const struct ktrt_dep *dep)
 		more(wrong);
 }
 
-static void leave(const struct ktrt_dep *dep)
+static void leave_datum(const struct ktrt_dep *dep)
 {
 	__atomic_fetch_add(&datum_of(dep)->users,
 			   dep->mode & KTRT_OUT ? 1000 : -1, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t derive(uint64_t old, uint64_t mark)
+static uint64_t derive_value(uint64_t old, uint64_t mark)
 {
 	return (old ^ mark) * 0x9e3779b97f4a7c15u + 1;
 }
 
-static void use(const struct step *step)
+static void use_data(const struct step *step)
 {
 	for (size_t i = 0; i < step->nr; i++)
-		enter(&step->deps[i]);
+		enter_datum(&step->deps[i]);
 	for (unsigned i = 0; i < step->pause; i++)
 		__asm__ volatile("" ::: "memory");
 	for (size_t i = 0; i < step->nr; i++) {
@@ -65,15 +65,15 @@ static void use(const struct step *step)
 		if (datum->value != step->expected[i])
 			more(wrong);
 		if (step->deps[i].mode & KTRT_OUT)
-			datum->value = derive(datum->value, step->mark);
+			datum->value = derive_value(datum->value, step->mark);
 	}
 	for (size_t i = 0; i < step->nr; i++)
-		leave(&step->deps[i]);
+		leave_datum(&step->deps[i]);
 }
 
-static int nested(void *arg)
+static int use_nested(void *arg)
 {
-	use(*(const struct step **)arg);
+	use_data(*(const struct step **)arg);
 	return 0;
 }
 
@@ -99,10 +99,10 @@ static int do_step(void *arg)
 	if (error)
 		return error;
 	if (!step->nested) {
-		use(step);
+		use_data(step);
 		return 0;
 	}
-	error = ktrt_spawn_copy(nested, &step, sizeof(step));
+	error = ktrt_spawn_copy(use_nested, &step, sizeof(step));
 	return step->nested > 1 && !error ? ktrt_wait() : error;
 }
 
@@ -130,7 +130,7 @@ static void make_step(struct step *step, uint64_t *random)
 		dep->mode = 1 + (unsigned)ktest_random_below(random, 3);
 		step->expected[step->nr++] = model[at];
 		if (dep->mode & KTRT_OUT)
-			model[at] = derive(model[at], step->mark);
+			model[at] = derive_value(model[at], step->mark);
 	}
 	step->events = !ktest_random_below(random, 8)
 			       ? 1 + (unsigned)ktest_random_below(random, 3)
@@ -179,7 +179,7 @@ static int make_graph(uint64_t *random, bool as_range, unsigned nr)
 	return 0;
 }
 
-static void graphs(bool as_range)
+static void run_graphs(bool as_range)
 {
 	static uint64_t random;
 	unsigned nr = KTEST_TSAN || KTEST_ASAN ? TASKS / 3 : TASKS;
@@ -197,12 +197,12 @@ static void graphs(bool as_range)
 
 static void by_address(void)
 {
-	graphs(false);
+	run_graphs(false);
 }
 
 static void by_range(void)
 {
-	graphs(true);
+	run_graphs(true);
 }
 
 static void addresses_order_tasks(void **state)

@@ -46,12 +46,12 @@ struct graph {
 
 static unsigned wrong;
 
-static void add(void *data, void *copy, void *arg)
+static void add_copy(void *data, void *copy, void *arg)
 {
 	((struct datum *)data)->value += *(uint64_t *)copy;
 }
 
-static uint64_t derive(uint64_t old, uint64_t mark)
+static uint64_t derive_value(uint64_t old, uint64_t mark)
 {
 	return (old ^ mark) * 0x9e3779b97f4a7c15u + 1;
 }
@@ -59,22 +59,22 @@ static uint64_t derive(uint64_t old, uint64_t mark)
 /* ---- what tasks do ---- */
 
 /* Readers, and those of a reduction, are there together; who writes is alone. */
-static int weight(unsigned mode)
+static int weigh_mode(unsigned mode)
 {
 	return mode == KTRT_IN || mode == KTRT_REDUCTION ? 1 : 1000;
 }
 
-static void enter(const struct step *step, size_t i)
+static void enter_datum(const struct step *step, size_t i)
 {
 	unsigned mode = step->deps[i].mode;
-	int users = __atomic_fetch_add(&step->data[i]->users, weight(mode),
+	int users = __atomic_fetch_add(&step->data[i]->users, weigh_mode(mode),
 				       __ATOMIC_SEQ_CST);
 
-	if (weight(mode) > 1 ? users : users >= 1000)
+	if (weigh_mode(mode) > 1 ? users : users >= 1000)
 		more(wrong);
 }
 
-static void change(const struct step *step, size_t i)
+static void change_datum(const struct step *step, size_t i)
 {
 	struct datum *datum = step->data[i];
 	unsigned mode = step->deps[i].mode;
@@ -94,21 +94,21 @@ static void change(const struct step *step, size_t i)
 	if (mode == KTRT_COMMUTATIVE)
 		datum->value += step->mark;
 	else if (mode & KTRT_OUT)
-		datum->value =
-			derive(mode & KTRT_IN ? datum->value : 0, step->mark);
+		datum->value = derive_value(mode & KTRT_IN ? datum->value : 0,
+					    step->mark);
 }
 
-static int use(void *arg)
+static int use_data(void *arg)
 {
 	const struct step *step = *(struct step **)arg;
 
 	for (size_t i = 0; i < step->nr; i++)
-		enter(step, i);
+		enter_datum(step, i);
 	for (size_t i = 0; i < step->nr; i++)
-		change(step, i);
+		change_datum(step, i);
 	for (size_t i = 0; i < step->nr; i++)
 		__atomic_fetch_sub(&step->data[i]->users,
-				   weight(step->deps[i].mode),
+				   weigh_mode(step->deps[i].mode),
 				   __ATOMIC_SEQ_CST);
 	return 0;
 }
@@ -122,7 +122,7 @@ static int do_event(void *arg)
 static int graph_below(void *arg);
 
 /* In the body, or in a child that is waited for or not. */
-static int work(struct step *step)
+static int do_accesses(struct step *step)
 {
 	struct ktrt_task *self = ktrt_self();
 	int error = 0;
@@ -134,10 +134,10 @@ static int work(struct step *step)
 			error = ktrt_spawn_copy(do_event, &self, sizeof(self));
 		break;
 	case 1:
-		error = ktrt_spawn_copy(use, &step, sizeof(step));
+		error = ktrt_spawn_copy(use_data, &step, sizeof(step));
 		return error ? error : ktrt_wait();
 	case 2:
-		return ktrt_spawn_copy(use, &step, sizeof(step));
+		return ktrt_spawn_copy(use_data, &step, sizeof(step));
 	case 3:
 		error = ktrt_yield();
 		break;
@@ -147,7 +147,7 @@ static int work(struct step *step)
 						sizeof(step));
 		break;
 	}
-	use(&step);
+	use_data(&step);
 	return error;
 }
 
@@ -159,7 +159,7 @@ static int do_step(void *arg)
 	more(step->ran);
 	if (!!ktrt_cancelled() != (step->always && step->skipped))
 		more(wrong);
-	error = work(step);
+	error = do_accesses(step);
 	return error ? error : step->fails ? 77 : 0;
 }
 
@@ -229,8 +229,8 @@ static void follow_value(struct step *step, size_t i)
 	if (mode == KTRT_COMMUTATIVE || mode == KTRT_REDUCTION)
 		datum->model += step->mark;
 	else if (mode & KTRT_OUT)
-		datum->model =
-			derive(mode & KTRT_IN ? datum->model : 0, step->mark);
+		datum->model = derive_value(mode & KTRT_IN ? datum->model : 0,
+					    step->mark);
 }
 
 static void follow_step(struct step *step)
@@ -342,7 +342,7 @@ static int run_graph(uint64_t seed, unsigned level)
 						 &graph->data[i],
 						 sizeof(uint64_t),
 						 NULL,
-						 add,
+						 add_copy,
 						 NULL };
 	if (!ktrt_group_new(&group)) {
 		error = spawn_steps(graph, group);
@@ -371,7 +371,7 @@ static int graph_beside(void *arg)
 static uint64_t seed;
 
 /* Some at a time, so that workers have strangers' tasks besides. */
-static void graphs(void)
+static void run_graphs(void)
 {
 	int nr = KTEST_TSAN || KTEST_ASAN ? 6 : 24;
 
@@ -389,7 +389,7 @@ static void graphs(void)
 static void mixes_run_in_order(void **state)
 {
 	seed = ktest_seed();
-	in_each_way(graphs);
+	in_each_way(run_graphs);
 }
 
 static int first_cpu(const cpu_set_t *cpus)
@@ -413,7 +413,7 @@ static void mixes_run_on_one_cpu(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	for (size_t i = 0; i < NR_WAYS; i += 2) {
 		start_way(&all_ways[i]);
-		graphs();
+		run_graphs();
 		assert_int_equal(ktrt_stop(), 0);
 	}
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);

@@ -34,7 +34,7 @@ static uint64_t next_seed(void)
 }
 
 /* Each alone, by a thread that is attached; then by tasks, some at a time. */
-static void mixes(void)
+static void run_mixes(void)
 {
 	unsigned nr = (unsigned)from_environment(
 		"KTRT_TEST_MIXES", KTEST_TSAN || KTEST_ASAN ? 24 : 200);
@@ -65,7 +65,7 @@ static void *watch_mixes(void *arg)
 	return NULL;
 }
 
-static void watched(void (*test)(void))
+static void run_watched(void (*test)(void))
 {
 	pthread_t watcher;
 
@@ -79,12 +79,12 @@ static void watched(void (*test)(void))
 
 static void mix_each_way(void)
 {
-	in_each_way(mixes);
+	in_each_way(run_mixes);
 }
 
 static void mixes_match(void **state)
 {
-	watched(mix_each_way);
+	run_watched(mix_each_way);
 }
 
 static int first_cpu(const cpu_set_t *cpus)
@@ -100,7 +100,7 @@ static void mix_every_other_way(void)
 {
 	for (size_t i = 0; i < NR_WAYS; i += 2) {
 		start_way(&all_ways[i]);
-		mixes();
+		run_mixes();
 		assert_int_equal(ktrt_stop(), 0);
 	}
 }
@@ -114,7 +114,7 @@ static void mixes_match_on_one_cpu(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	CPU_SET(first_cpu(&before), &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	watched(mix_every_other_way);
+	run_watched(mix_every_other_way);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
@@ -129,7 +129,7 @@ static void mix_with_few_threads(void)
 		options.max_threads = threads;
 		options.flags = threads % 2 ? KTRT_NO_UMT : 0;
 		assert_int_equal(ktrt_start(&options), 0);
-		mixes();
+		run_mixes();
 		assert_int_equal(ktrt_info_get(&info), 0);
 		assert_true(info.threads <= threads);
 		assert_int_equal(ktrt_stop(), 0);
@@ -138,13 +138,13 @@ static void mix_with_few_threads(void)
 
 static void mixes_match_with_few_threads(void **state)
 {
-	watched(mix_with_few_threads);
+	run_watched(mix_with_few_threads);
 }
 
 static void mixes_match_on_several_nodes(void **state)
 {
 	made_up_nodes_begin(NODES);
-	watched(mix_every_other_way);
+	run_watched(mix_every_other_way);
 	made_up_nodes_end();
 }
 

@@ -17,24 +17,24 @@ static struct worker worker;
 
 typedef uintptr_t (*order)(uintptr_t i, uintptr_t nr);
 
-static uintptr_t ascending(uintptr_t i, uintptr_t nr)
+static uintptr_t order_ascending(uintptr_t i, uintptr_t nr)
 {
 	return i;
 }
 
-static uintptr_t descending(uintptr_t i, uintptr_t nr)
+static uintptr_t order_descending(uintptr_t i, uintptr_t nr)
 {
 	return nr - 1 - i;
 }
 
 /* From both ends to the middle. */
-static uintptr_t inwards(uintptr_t i, uintptr_t nr)
+static uintptr_t order_inwards(uintptr_t i, uintptr_t nr)
 {
 	return i % 2 ? nr - 1 - i / 2 : i / 2;
 }
 
 /* Every place once; no prime factor of it is one of the numbers used. */
-static uintptr_t scattered(uintptr_t i, uintptr_t nr)
+static uintptr_t order_scattered(uintptr_t i, uintptr_t nr)
 {
 	return i * 7919 % nr;
 }
@@ -71,10 +71,10 @@ static void costs_alike(void **state)
 	static const struct {
 		const char *name;
 		order index_of;
-	} orders[] = { { "ascending", ascending },
-		       { "descending", descending },
-		       { "inwards", inwards },
-		       { "scattered", scattered } };
+	} orders[] = { { "ascending", order_ascending },
+		       { "descending", order_descending },
+		       { "inwards", order_inwards },
+		       { "scattered", order_scattered } };
 
 	memset(&rt, 0, sizeof(rt));
 	pool_init(&rt.smalls, sizeof(struct epoch));

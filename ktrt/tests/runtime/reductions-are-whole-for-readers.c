@@ -8,24 +8,24 @@
 static unsigned long total, seen;
 static unsigned combined, wrong;
 
-static void add(void *data, void *copy, void *arg)
+static void add_copy(void *data, void *copy, void *arg)
 {
 	*(unsigned long *)data += *(unsigned long *)copy;
 	more(combined);
 }
 
-static void multiply(void *data, void *copy, void *arg)
+static void multiply_copy(void *data, void *copy, void *arg)
 {
 	*(unsigned long *)data *= *(unsigned long *)copy;
 }
 
 static const unsigned long one = 1;
 
-static const struct ktrt_reduction sum = { sizeof(sum), &total, sizeof(total),
-					   NULL,	add,	NULL };
+static const struct ktrt_reduction sum = { sizeof(sum), &total,	  sizeof(total),
+					   NULL,	add_copy, NULL };
 static const struct ktrt_reduction times = { sizeof(times), &total,
 					     sizeof(total), &one,
-					     multiply,	    NULL };
+					     multiply_copy, NULL };
 
 static int add_number(void *arg)
 {
@@ -62,7 +62,7 @@ static int add_below(void *arg)
 	return error;
 }
 
-static int see(void *arg)
+static int see_total(void *arg)
 {
 	set(seen, total);
 	return 0;
@@ -115,7 +115,7 @@ static void tasks_find_it(void)
 				spawn_on(double_it, 0, &times, KTRT_REDUCTION),
 				0);
 		all = all * 8 + spawn_sum(50);
-		assert_int_equal(spawn_on(see, 0, &total, KTRT_INOUT), 0);
+		assert_int_equal(spawn_on(see_total, 0, &total, KTRT_INOUT), 0);
 		assert_int_equal(ktrt_wait(), 0);
 		assert_int_equal(get(wrong), 0);
 		assert_int_equal(get(seen), all);
@@ -171,7 +171,7 @@ static void tables_may_be_renewed(void)
 	for (int i = 0; i < 3000; i++)
 		assert_int_equal(spawn_on(do_nothing, 0, &data[i], KTRT_OUT),
 				 0);
-	assert_int_equal(spawn_on(see, 0, &total, KTRT_IN), 0);
+	assert_int_equal(spawn_on(see_total, 0, &total, KTRT_IN), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(total, all);
 	assert_int_equal(get(seen), all);
@@ -210,7 +210,7 @@ static void failures_are_seen(void)
 	total = 0;
 	assert_int_equal(spawn_on(fail_now, 0, &sum, KTRT_REDUCTION), 0);
 	assert_int_equal(spawn_on(add_number, 1, &sum, KTRT_REDUCTION), 0);
-	assert_int_equal(spawn_on(see, 0, &total, KTRT_IN), 0);
+	assert_int_equal(spawn_on(see_total, 0, &total, KTRT_IN), 0);
 	assert_int_equal(ktrt_wait(), 31);
 	assert_int_equal(get(seen), 0);
 }
@@ -221,18 +221,18 @@ static void wrong_ones_are_refused(void)
 	struct ktrt_dep dep = { &sum, 8, KTRT_REDUCTION };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
-	assert_int_equal(spawn_on(see, 0, NULL, KTRT_REDUCTION), -EINVAL);
-	assert_int_equal(spawn_on(see, 0, &bad, KTRT_REDUCTION), -EINVAL);
-	bad.combine = add;
-	assert_int_equal(spawn_on(see, 0, &bad, KTRT_REDUCTION), -EINVAL);
+	assert_int_equal(spawn_on(see_total, 0, NULL, KTRT_REDUCTION), -EINVAL);
+	assert_int_equal(spawn_on(see_total, 0, &bad, KTRT_REDUCTION), -EINVAL);
+	bad.combine = add_copy;
+	assert_int_equal(spawn_on(see_total, 0, &bad, KTRT_REDUCTION), -EINVAL);
 	bad.bytes = 8;
 	bad.struct_size = 8;
-	assert_int_equal(spawn_on(see, 0, &bad, KTRT_REDUCTION), -EINVAL);
-	assert_int_equal(spawn_on(see, 0, &sum, 8), -EINVAL);
-	assert_int_equal(spawn_on(see, 0, &sum, 15), -EINVAL);
+	assert_int_equal(spawn_on(see_total, 0, &bad, KTRT_REDUCTION), -EINVAL);
+	assert_int_equal(spawn_on(see_total, 0, &sum, 8), -EINVAL);
+	assert_int_equal(spawn_on(see_total, 0, &sum, 15), -EINVAL);
 	attr.deps = &dep;
 	attr.nr_deps = 1;
-	assert_int_equal(ktrt_spawn_attr(see, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_spawn_attr(see_total, NULL, &attr), -EINVAL);
 	assert_null(ktrt_reduction_copy(&sum));
 }
 
@@ -245,7 +245,8 @@ static void graphs_have_none(void)
 	attr.deps = &dep;
 	attr.nr_deps = 1;
 	assert_int_equal(ktrt_graph_new(&graph), 0);
-	assert_int_equal(ktrt_graph_add(graph, see, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_graph_add(graph, see_total, NULL, &attr),
+			 -EINVAL);
 	ktrt_graph_free(graph);
 }
 

@@ -22,7 +22,7 @@ static _Alignas(64) unsigned long foreign;
 static _Alignas(64) int maker;
 static uint64_t began_ns[MANY], took_ns[MANY]; /* the other worker's */
 
-static int nothing(void *arg)
+static int note_time(void *arg)
 {
 	uint64_t began = ktest_now_ns();
 	unsigned long i;
@@ -37,7 +37,7 @@ static int nothing(void *arg)
 	return 0;
 }
 
-static int work(void *arg)
+static int burn_time(void *arg)
 {
 	uint64_t end = ktest_now_ns() + WORK_NS;
 
@@ -58,7 +58,7 @@ static int make_fans(void *arg)
 	attr.nr_deps = 1;
 	for (unsigned long i = 0; i < MANY; i++) {
 		dep.mode = i % 17 ? KTRT_IN : KTRT_INOUT;
-		if (ktrt_spawn_attr(nothing, NULL, &attr))
+		if (ktrt_spawn_attr(note_time, NULL, &attr))
 			return -ENOMEM;
 	}
 	return ktrt_wait();
@@ -68,12 +68,12 @@ static int make_work(void *arg)
 {
 	maker = ktrt_worker();
 	for (int i = 0; i < 400; i++)
-		if (ktrt_spawn(work, NULL))
+		if (ktrt_spawn(burn_time, NULL))
 			return -ENOMEM;
 	return ktrt_wait();
 }
 
-static void start(void)
+static void start_runtime(void)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 	struct ktrt_info info = KTRT_INFO_INIT;
@@ -99,7 +99,7 @@ static bool were_short(const uint64_t *took)
 }
 
 /* Did it rest among ROW that it did one after another? */
-static bool rested(const uint64_t *began)
+static bool has_rested(const uint64_t *began)
 {
 	for (int i = 0; i < ROW; i++)
 		if (began[i + 1] - began[i] >= REST_NS)
@@ -125,7 +125,7 @@ static void count_rows(unsigned long *rows, unsigned long *with_rest)
 			if (!were_short(&took_ns[i]))
 				continue;
 			++*rows;
-			*with_rest += rested(&began_ns[i]);
+			*with_rest += has_rested(&began_ns[i]);
 		}
 		printf("# its own %lu, others' %lu; rows %lu, with a rest "
 		       "%lu\n",
@@ -154,7 +154,7 @@ static void short_tasks_are_left(void **state)
 		ktest_skip("sanitizers give every task some work");
 	if (clock_ns() > SHORT_NS / 2)
 		ktest_skip("the clock takes as long as a task with work");
-	start();
+	start_runtime();
 	memset(began_ns, 1, sizeof(began_ns));
 	memset(took_ns, 1, sizeof(took_ns));
 	count_rows(&rows, &with_rest);
@@ -168,7 +168,7 @@ static void work_is_shared(void **state)
 {
 	uint64_t until = ktest_now_ns() + LONG_NS;
 
-	start();
+	start_runtime();
 	set(foreign, 0);
 	while (get(foreign) < 50 && ktest_now_ns() < until)
 		assert_int_equal(ktrt_run(make_work, NULL), 0);

@@ -18,7 +18,7 @@
 static unsigned long handled, elsewhere, ended;
 static pid_t own;
 
-static void note(int signal)
+static void note_signal(int signal)
 {
 	if (syscall(SYS_gettid) != own)
 		more(elsewhere);
@@ -26,7 +26,7 @@ static void note(int signal)
 }
 
 /* Waits are not restarted by the kernel. */
-static void handle(int signal, void (*handler)(int))
+static void set_handler(int signal, void (*handler)(int))
 {
 	struct sigaction action = { .sa_handler = handler };
 
@@ -61,8 +61,8 @@ static void only_own_threads_handle_them(void)
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	own = (pid_t)syscall(SYS_gettid);
-	handle(SIGUSR1, note);
-	handle(SIGALRM, note);
+	set_handler(SIGUSR1, note_signal);
+	set_handler(SIGALRM, note_signal);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
 	set(ended, 0);
 	for (intptr_t i = 0; i < 300; i++) {
@@ -121,7 +121,7 @@ static void open_page(int signal)
 		_exit(9);
 }
 
-static int touch(void *arg)
+static int touch_page(void *arg)
 {
 	*(volatile char *)page = 7;
 	return 0;
@@ -135,7 +135,7 @@ static void faults_are_mended(void **state)
 	assert_true(page != MAP_FAILED);
 	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
 	assert_int_equal(ktrt_start(NULL), 0);
-	assert_int_equal(ktrt_run(touch, NULL), 0);
+	assert_int_equal(ktrt_run(touch_page, NULL), 0);
 	assert_int_equal(*page, 7);
 	assert_int_equal(ktrt_stop(), 0);
 	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);

@@ -21,7 +21,7 @@ static int start_and_stop(void *options)
 	return error;
 }
 
-static void options(void **state)
+static void options_of_the_runtime(void **state)
 {
 	struct ktrt_options it = KTRT_OPTIONS_INIT;
 
@@ -36,7 +36,7 @@ static int count_task(void *arg)
 	return 0;
 }
 
-static int spawn(void *attr)
+static int spawn_task(void *attr)
 {
 	int error = ktrt_spawn_attr(count_task, NULL, attr);
 
@@ -46,18 +46,18 @@ static int spawn(void *attr)
 	return error;
 }
 
-static void attributes(void **state)
+static void attributes_of_tasks(void **state)
 {
 	struct ktrt_attr it = KTRT_ATTR_INIT;
 
 	assert_int_equal(ktrt_start(NULL), 0);
-	version_check_read(spawn, &it, sizeof(it),
+	version_check_read(spawn_task, &it, sizeof(it),
 			   offsetof(struct ktrt_attr, node) + sizeof(it.node),
 			   1);
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-static void hide(void *info, size_t from, size_t to)
+static void hide_bytes(void *info, size_t from, size_t to)
 {
 	for (size_t i = from; i < to && i < *(size_t *)info; i++)
 		((char *)info)[i] = 0;
@@ -70,13 +70,14 @@ static int get_info(void *info)
 
 	if (error)
 		return error;
-	hide(info, offsetof(struct ktrt_info, threads),
-	     offsetof(struct ktrt_info, max_threads));
-	hide(info, offsetof(struct ktrt_info, tasks), sizeof(struct ktrt_info));
+	hide_bytes(info, offsetof(struct ktrt_info, threads),
+		   offsetof(struct ktrt_info, max_threads));
+	hide_bytes(info, offsetof(struct ktrt_info, tasks),
+		   sizeof(struct ktrt_info));
 	return 0;
 }
 
-static void figures(void **state)
+static void figures_of_the_runtime(void **state)
 {
 	struct ktrt_info filled = KTRT_INFO_INIT;
 
@@ -89,7 +90,7 @@ static void figures(void **state)
 }
 
 /* Starting is quicker so, and the same. */
-static int begin(void **state)
+static int begin_without_umt(void **state)
 {
 	setenv("KTRT_UMT", "0", 1);
 	return version_begin(state);
@@ -98,10 +99,10 @@ static int begin(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		KTEST(options),
-		KTEST(attributes),
-		KTEST(figures),
+		KTEST(options_of_the_runtime),
+		KTEST(attributes_of_tasks),
+		KTEST(figures_of_the_runtime),
 	};
 
-	return cmocka_run_group_tests(tests, begin, NULL);
+	return cmocka_run_group_tests(tests, begin_without_umt, NULL);
 }

@@ -39,7 +39,7 @@ static void take_down(void)
 	bare_runtime_end();
 }
 
-static void lead(bool leads)
+static void set_leading(bool leads)
 {
 #ifdef RANK_ASSERTS
 	leads_now = leads;
@@ -50,9 +50,9 @@ static void lead(bool leads)
 
 static void mark_stuck(void)
 {
-	lead(true);
+	set_leading(true);
 	park_stuck(core);
-	lead(false);
+	set_leading(false);
 }
 
 static void count_is(int nr_stuck)

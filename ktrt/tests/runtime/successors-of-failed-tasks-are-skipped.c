@@ -40,7 +40,7 @@ static int catch_below(void *arg)
 	return ktrt_wait() == (int)(intptr_t)arg ? 0 : -EIO;
 }
 
-static int ask(void *arg)
+static int ask_cancelled(void *arg)
 {
 	more(ran);
 	if (ktrt_cancelled())
@@ -78,8 +78,8 @@ static void spawn_as(ktrt_func func, long code, unsigned flags,
 	assert_int_equal(ktrt_spawn_attr(func, (void *)code, &attr), 0);
 }
 
-static void spawn(ktrt_func func, long code, const struct ktrt_dep *deps,
-		  size_t nr)
+static void spawn_task(ktrt_func func, long code, const struct ktrt_dep *deps,
+		       size_t nr)
 {
 	spawn_as(func, code, 0, NULL, deps, nr);
 }
@@ -94,18 +94,18 @@ static void assert_ran(unsigned nr)
 static void those_that_read_are_skipped(void)
 {
 	for (int round = 0; round < 200; round++) {
-		spawn(round % 2 ? fail_with : fail_below, 7, DEPS(OUT(x)));
-		spawn(count_task, 0, DEPS(IN(x)));
-		spawn(count_task, 0, DEPS(IN(x), OUT(y)));
-		spawn(count_task, 0, DEPS(INOUT(y)));
-		spawn(count_task, 0, DEPS(IN(y), IN(z)));
-		spawn(count_task, 0, DEPS(OUT(z)));
-		spawn(count_task, 0, DEPS(INOUT(x)));
+		spawn_task(round % 2 ? fail_with : fail_below, 7, DEPS(OUT(x)));
+		spawn_task(count_task, 0, DEPS(IN(x)));
+		spawn_task(count_task, 0, DEPS(IN(x), OUT(y)));
+		spawn_task(count_task, 0, DEPS(INOUT(y)));
+		spawn_task(count_task, 0, DEPS(IN(y), IN(z)));
+		spawn_task(count_task, 0, DEPS(OUT(z)));
+		spawn_task(count_task, 0, DEPS(INOUT(x)));
 		assert_int_equal(ktrt_wait(), 7);
 		assert_ran(1);
 	}
 	/* The wait has told it. */
-	spawn(count_task, 0, DEPS(IN(x), INOUT(y)));
+	spawn_task(count_task, 0, DEPS(IN(x), INOUT(y)));
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 }
@@ -113,19 +113,19 @@ static void those_that_read_are_skipped(void)
 static void others_run(void)
 {
 	/* Who only reads spoils nothing. */
-	spawn(fail_late, 8, DEPS(IN(x)));
-	spawn(count_task, 0, DEPS(INOUT(x)));
+	spawn_task(fail_late, 8, DEPS(IN(x)));
+	spawn_task(count_task, 0, DEPS(INOUT(x)));
 	assert_int_equal(ktrt_wait(), 8);
 	assert_ran(1);
 	/* Who only writes makes it good. */
-	spawn(fail_late, 9, DEPS(OUT(x)));
-	spawn(count_task, 0, DEPS(OUT(x)));
-	spawn(count_task, 0, DEPS(IN(x)));
+	spawn_task(fail_late, 9, DEPS(OUT(x)));
+	spawn_task(count_task, 0, DEPS(OUT(x)));
+	spawn_task(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 9);
 	assert_ran(2);
 	/* A code that was waited for is no failure. */
-	spawn(catch_below, 9, DEPS(OUT(x)));
-	spawn(count_task, 0, DEPS(IN(x)));
+	spawn_task(catch_below, 9, DEPS(OUT(x)));
+	spawn_task(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 }
@@ -133,11 +133,11 @@ static void others_run(void)
 static void some_run_always(void)
 {
 	set(told, 0);
-	spawn(fail_late, 10, DEPS(OUT(x), OUT(y)));
-	spawn_as(ask, 0, KTRT_ALWAYS, NULL, DEPS(IN(x)));
-	spawn(count_task, 0, DEPS(IN(x)));
-	spawn_as(ask, 0, KTRT_ALWAYS, NULL, DEPS(INOUT(y)));
-	spawn(ask, 0, DEPS(IN(y)));
+	spawn_task(fail_late, 10, DEPS(OUT(x), OUT(y)));
+	spawn_as(ask_cancelled, 0, KTRT_ALWAYS, NULL, DEPS(IN(x)));
+	spawn_task(count_task, 0, DEPS(IN(x)));
+	spawn_as(ask_cancelled, 0, KTRT_ALWAYS, NULL, DEPS(INOUT(y)));
+	spawn_task(ask_cancelled, 0, DEPS(IN(y)));
 	assert_int_equal(ktrt_wait(), 10);
 	assert_ran(3);
 	assert_int_equal(get(told), 2);
@@ -150,21 +150,21 @@ static void ranges_are_skipped_by_parts(void)
 	struct ktrt_dep rest = { array + 32, sizeof(array) / 2, KTRT_OUT };
 	struct ktrt_dep end = { array + 48, sizeof(int), KTRT_IN };
 
-	spawn(fail_late, 11, &all, 1);
-	spawn(count_task, 0, &rest, 1);
-	spawn(count_task, 0, &end, 1);
-	spawn(count_task, 0, &half, 1);
+	spawn_task(fail_late, 11, &all, 1);
+	spawn_task(count_task, 0, &rest, 1);
+	spawn_task(count_task, 0, &end, 1);
+	spawn_task(count_task, 0, &half, 1);
 	assert_int_equal(ktrt_wait(), 11);
 	assert_ran(2);
 	/* Cut when it is over. */
-	spawn(fail_with, 11, &all, 1);
+	spawn_task(fail_with, 11, &all, 1);
 	nap_us(500);
-	spawn(count_task, 0, &half, 1);
-	spawn(count_task, 0, &rest, 1);
-	spawn(count_task, 0, &end, 1);
+	spawn_task(count_task, 0, &half, 1);
+	spawn_task(count_task, 0, &rest, 1);
+	spawn_task(count_task, 0, &end, 1);
 	assert_int_equal(ktrt_wait(), 11);
 	assert_ran(2);
-	spawn(count_task, 0, &half, 1);
+	spawn_task(count_task, 0, &half, 1);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 }
@@ -177,7 +177,7 @@ static void groups_have_their_codes(void)
 	assert_int_equal(ktrt_group_new(&group), 0);
 	spawn_as(fail_late, 12, 0, group, DEPS(OUT(x)));
 	spawn_as(count_task, 0, 0, group, DEPS(IN(x)));
-	spawn(count_task, 0, DEPS(IN(x)));
+	spawn_task(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait_for(&dep, 1), -ECANCELED);
 	assert_int_equal(ktrt_group_wait(group), 12);
 	assert_int_equal(ktrt_wait(), -ECANCELED);
@@ -185,13 +185,13 @@ static void groups_have_their_codes(void)
 	/* It was told by the group. */
 	spawn_as(fail_with, 12, 0, group, DEPS(OUT(x)));
 	assert_int_equal(ktrt_group_wait(group), 12);
-	spawn(count_task, 0, DEPS(IN(x)));
+	spawn_task(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 0);
 	assert_ran(1);
 	/* Cancelled ones wrote nothing. */
 	ktrt_group_cancel(group);
 	spawn_as(count_task, 0, 0, group, DEPS(OUT(x)));
-	spawn(count_task, 0, DEPS(IN(x)));
+	spawn_task(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), -ECANCELED);
 	assert_int_equal(ktrt_group_wait(group), -ECANCELED);
 	assert_ran(0);
@@ -203,10 +203,10 @@ static void what_is_spoilt_is_not_forgotten(void)
 {
 	static char data[3000];
 
-	spawn(fail_with, 13, DEPS(OUT(x)));
+	spawn_task(fail_with, 13, DEPS(OUT(x)));
 	for (int i = 0; i < 3000; i++)
-		spawn(count_task, 0, DEPS(OUT(data[i])));
-	spawn(count_task, 0, DEPS(IN(x)));
+		spawn_task(count_task, 0, DEPS(OUT(data[i])));
+	spawn_task(count_task, 0, DEPS(IN(x)));
 	assert_int_equal(ktrt_wait(), 13);
 	assert_ran(3000);
 }
@@ -237,7 +237,7 @@ static void objects_are_destroyed(void)
 	attr.nr_deps = 1;
 	attr.arg_bytes = sizeof(object);
 	attr.move = move_object;
-	spawn(fail_late, 14, DEPS(OUT(x)));
+	spawn_task(fail_late, 14, DEPS(OUT(x)));
 	assert_int_equal(ktrt_spawn_attr(use_object, &object, &attr), 0);
 	assert_int_equal(ktrt_wait(), 14);
 	assert_int_equal(get(moved), 1);
@@ -267,8 +267,8 @@ static int fail_if_told(void *arg)
 	return get(*(int *)arg);
 }
 
-static int add(struct ktrt_graph *graph, ktrt_func func, void *arg,
-	       unsigned flags, const struct ktrt_dep *deps, size_t nr)
+static int add_node(struct ktrt_graph *graph, ktrt_func func, void *arg,
+		    unsigned flags, const struct ktrt_dep *deps, size_t nr)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	int node;
@@ -288,18 +288,18 @@ static void nodes_are_skipped(void)
 	int a, b, c;
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
-	a = add(graph, fail_if_told, &first, 0, DEPS(OUT(x)));
-	add(graph, count_task, NULL, 0, DEPS(IN(x)));
-	add(graph, fail_if_told, &reader, 0, DEPS(IN(x)));
-	b = add(graph, count_task, NULL, 0, DEPS(INOUT(x), OUT(y)));
-	add(graph, count_task, NULL, 0, DEPS(IN(y)));
-	add(graph, count_task, NULL, 0, DEPS(OUT(x)));
-	add(graph, count_task, NULL, 0, DEPS(IN(x)));
-	c = add(graph, count_task, NULL, 0, NULL, 0);
+	a = add_node(graph, fail_if_told, &first, 0, DEPS(OUT(x)));
+	add_node(graph, count_task, NULL, 0, DEPS(IN(x)));
+	add_node(graph, fail_if_told, &reader, 0, DEPS(IN(x)));
+	b = add_node(graph, count_task, NULL, 0, DEPS(INOUT(x), OUT(y)));
+	add_node(graph, count_task, NULL, 0, DEPS(IN(y)));
+	add_node(graph, count_task, NULL, 0, DEPS(OUT(x)));
+	add_node(graph, count_task, NULL, 0, DEPS(IN(x)));
+	c = add_node(graph, count_task, NULL, 0, NULL, 0);
 	assert_int_equal(ktrt_graph_edge(graph, a, c), 0);
 	assert_int_equal(ktrt_graph_edge(graph, b, c), 0);
 	set(told, 0);
-	add(graph, ask, NULL, KTRT_ALWAYS, DEPS(IN(y)));
+	add_node(graph, ask_cancelled, NULL, KTRT_ALWAYS, DEPS(IN(y)));
 	for (int round = 0; round < 50; round++) {
 		set(first, 0);
 		assert_int_equal(ktrt_graph_run(graph), 0);
@@ -326,9 +326,9 @@ static void spoilt_data_are_passed_on(void)
 	struct ktrt_graph *graph;
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
-	add(graph, fail_if_told, &first, 0, DEPS(OUT(x)));
-	add(graph, ask, NULL, KTRT_ALWAYS, DEPS(IN(x)));
-	add(graph, count_task, NULL, 0, DEPS(INOUT(x)));
+	add_node(graph, fail_if_told, &first, 0, DEPS(OUT(x)));
+	add_node(graph, ask_cancelled, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	add_node(graph, count_task, NULL, 0, DEPS(INOUT(x)));
 	for (int round = 0; round < 20; round++) {
 		assert_int_equal(ktrt_graph_run(graph), 17);
 		assert_ran(1);
@@ -343,10 +343,10 @@ static void readers_spoil_nothing(void)
 	struct ktrt_graph *graph;
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
-	add(graph, count_task, NULL, 0, DEPS(OUT(x)));
-	add(graph, fail_if_told, &first, 0, DEPS(OUT(y)));
-	add(graph, count_task, NULL, 0, DEPS(IN(x), IN(y)));
-	add(graph, count_task, NULL, 0, DEPS(INOUT(x)));
+	add_node(graph, count_task, NULL, 0, DEPS(OUT(x)));
+	add_node(graph, fail_if_told, &first, 0, DEPS(OUT(y)));
+	add_node(graph, count_task, NULL, 0, DEPS(IN(x), IN(y)));
+	add_node(graph, count_task, NULL, 0, DEPS(INOUT(x)));
 	for (int round = 0; round < 20; round++) {
 		assert_int_equal(ktrt_graph_run(graph), 18);
 		assert_ran(2);
@@ -361,13 +361,13 @@ static void expect_waits(bool again, uint32_t waits)
 	struct ktrt_graph *graph;
 
 	assert_int_equal(ktrt_graph_new(&graph), 0);
-	add(graph, fail_if_told, &fails, 0, DEPS(OUT(x), OUT(y)));
-	add(graph, count_task, NULL, KTRT_ALWAYS, DEPS(IN(x)));
-	add(graph, count_task, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	add_node(graph, fail_if_told, &fails, 0, DEPS(OUT(x), OUT(y)));
+	add_node(graph, count_task, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	add_node(graph, count_task, NULL, KTRT_ALWAYS, DEPS(IN(x)));
 	if (again)
-		add(graph, count_task, NULL, 0, DEPS(INOUT(x), INOUT(y)));
+		add_node(graph, count_task, NULL, 0, DEPS(INOUT(x), INOUT(y)));
 	else
-		add(graph, count_task, NULL, 0, DEPS(INOUT(x)));
+		add_node(graph, count_task, NULL, 0, DEPS(INOUT(x)));
 	set(fails, 0);
 	assert_int_equal(ktrt_graph_run(graph), 0);
 	assert_ran(3);

@@ -47,7 +47,7 @@ static int sleep_a_little(void *arg)
 }
 
 /* Blocks, computes, waits for children, and yields. */
-static int mix(void *arg)
+static int mix_waits(void *arg)
 {
 	for (int i = 0; i < 20; i++) {
 		int error = ktrt_spawn(
@@ -66,7 +66,7 @@ static void run_mix(void)
 	unsigned before = get(done);
 
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(ktrt_spawn(mix, NULL), 0);
+		assert_int_equal(ktrt_spawn(mix_waits, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(get(done), before + 200);
 }
@@ -169,7 +169,7 @@ static int read_one(void *arg)
 {
 	char byte;
 
-	return read(*(int *)arg, &byte, 1) == 1 ? mix(NULL) : -EIO;
+	return read(*(int *)arg, &byte, 1) == 1 ? mix_waits(NULL) : -EIO;
 }
 
 static void block_until_it_is_there(void)
@@ -224,9 +224,10 @@ static void it_may_be_forked_meanwhile(void **state)
 		child = fork();
 		if (!child) {
 			alarm(60);
-			if (ktrt_spawn(mix, NULL) != -ESRCH || ktrt_start(NULL))
+			if (ktrt_spawn(mix_waits, NULL) != -ESRCH ||
+			    ktrt_start(NULL))
 				_exit(1);
-			_exit(ktrt_run(mix, NULL) || ktrt_stop());
+			_exit(ktrt_run(mix_waits, NULL) || ktrt_stop());
 		}
 		run_mix();
 		assert_int_equal(waitpid(child, &status, 0), child);

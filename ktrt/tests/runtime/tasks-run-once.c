@@ -60,7 +60,7 @@ struct fib {
 	unsigned long result;
 };
 
-static int fib(void *arg)
+static int compute_fib(void *arg)
 {
 	struct fib *this = arg;
 	struct fib one = { this->n - 1, 0 }, two = { this->n - 2, 0 };
@@ -69,7 +69,7 @@ static int fib(void *arg)
 		this->result = (unsigned long)this->n;
 		return 0;
 	}
-	if (ktrt_spawn(fib, &one) || ktrt_spawn(fib, &two))
+	if (ktrt_spawn(compute_fib, &one) || ktrt_spawn(compute_fib, &two))
 		return -ENOMEM;
 	if (ktrt_wait())
 		return -EIO;
@@ -81,7 +81,7 @@ static void fork_and_join(void)
 {
 	struct fib top = { KTEST_TSAN ? 16 : 22, 0 };
 
-	assert_int_equal(ktrt_run(fib, &top), 0);
+	assert_int_equal(ktrt_run(compute_fib, &top), 0);
 	assert_int_equal(top.result, KTEST_TSAN ? 987 : 17711);
 }
 

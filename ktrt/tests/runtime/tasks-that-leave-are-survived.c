@@ -19,7 +19,7 @@ static int count_task(void *arg)
 	return 0;
 }
 
-static int leave(void *arg)
+static int leave_task(void *arg)
 {
 	pthread_exit(NULL);
 }
@@ -27,7 +27,7 @@ static int leave(void *arg)
 /* Also in the middle of what it waits for, and with children of its own. */
 static int leave_below(void *arg)
 {
-	if (ktrt_spawn(count_task, NULL) || ktrt_spawn(leave, NULL))
+	if (ktrt_spawn(count_task, NULL) || ktrt_spawn(leave_task, NULL))
 		return -EIO;
 	ktrt_wait();
 	return 0;
@@ -42,14 +42,14 @@ static void leavers_are_replaced(void)
 	attr.nr_deps = 1;
 	set(ran, 0);
 	for (int i = 0; i < 20; i++) {
-		assert_int_equal(ktrt_spawn_attr(leave, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(leave_task, NULL, &attr), 0);
 		assert_int_equal(ktrt_spawn_attr(count_task, NULL, &attr), 0);
 		assert_int_equal(ktrt_spawn(leave_below, NULL), 0);
 	}
 	assert_int_equal(ktrt_wait(), -ECANCELED);
 	assert_int_equal(get(ran), 40);
 	assert_int_equal(ktrt_wait(), 0);
-	assert_int_equal(ktrt_run(leave, NULL), -ECANCELED);
+	assert_int_equal(ktrt_run(leave_task, NULL), -ECANCELED);
 }
 
 static void by_pthread_exit(void **state)

@@ -16,7 +16,7 @@ static struct mine {
 
 static unsigned wrong;
 
-static struct mine *own(void)
+static struct mine *get_own(void)
 {
 	int index = ktrt_thread_index();
 
@@ -30,14 +30,14 @@ static struct mine *own(void)
 /* The thread may lose its core in the middle. */
 static int add_one(void *arg)
 {
-	struct mine *mine = own();
+	struct mine *mine = get_own();
 
 	if (__atomic_exchange_n(&mine->used, 1, __ATOMIC_SEQ_CST))
 		more(wrong);
 	mine->sum++;
 	if ((intptr_t)arg % 16 == 0)
 		nap_us(200);
-	if (own() != mine)
+	if (get_own() != mine)
 		more(wrong);
 	set(mine->used, 0);
 	return 0;
@@ -62,7 +62,7 @@ static void *attach_and_add(void *arg)
 	return NULL;
 }
 
-static void adding(void)
+static void add_numbers(void)
 {
 	int nr = ktrt_thread_indices();
 	unsigned long sum = 0;
@@ -89,7 +89,7 @@ static void each_has_its_own(void **state)
 {
 	assert_int_equal(ktrt_thread_index(), -1);
 	assert_int_equal(ktrt_thread_indices(), -ESRCH);
-	in_each_way(adding);
+	in_each_way(add_numbers);
 }
 
 KTEST_MAIN(KTEST(each_has_its_own))

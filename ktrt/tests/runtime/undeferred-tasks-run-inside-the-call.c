@@ -11,8 +11,8 @@
 #define DEEP 9
 #define CALLS ((1 << (DEEP + 1)) - 1)
 
-static int make(ktrt_func func, void *arg, unsigned flags,
-		struct ktrt_group *group, const struct ktrt_dep *dep)
+static int make_task(ktrt_func func, void *arg, unsigned flags,
+		     struct ktrt_group *group, const struct ktrt_dep *dep)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
@@ -59,18 +59,22 @@ static int make_now(void *arg)
 	int thread = 0;
 
 	assert_int_equal(
-		make(note_thread, &thread, KTRT_UNDEFERRED, NULL, NULL), 0);
+		make_task(note_thread, &thread, KTRT_UNDEFERRED, NULL, NULL),
+		0);
 	assert_int_equal(thread, ktrt_thread_index() + 1);
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(modes); i++) {
 		value = 0;
 		dep.mode = i == 1 ? KTRT_OUT : KTRT_COMMUTATIVE;
-		assert_int_equal(make(write_late, &value, 0, NULL, &dep), 0);
+		assert_int_equal(make_task(write_late, &value, 0, NULL, &dep),
+				 0);
 		dep.mode = modes[i];
 		assert_int_equal(
-			make(add_one, &value, KTRT_UNDEFERRED, NULL, &dep), 0);
+			make_task(add_one, &value, KTRT_UNDEFERRED, NULL, &dep),
+			0);
 		assert_int_equal(value, 8);
 	}
-	assert_int_equal(make(fail_task, NULL, KTRT_UNDEFERRED, NULL, NULL), 0);
+	assert_int_equal(
+		make_task(fail_task, NULL, KTRT_UNDEFERRED, NULL, NULL), 0);
 	assert_int_equal(ktrt_wait(), -EDOM);
 	return 0;
 }
@@ -108,8 +112,9 @@ static int sum_now(void *arg)
 	reduction.combine = add_copy;
 	value = 0;
 	for (int i = 0; i < 20; i++)
-		assert_int_equal(make(add_to_copy, &reduction,
-				      i % 2 ? KTRT_UNDEFERRED : 0, NULL, &dep),
+		assert_int_equal(make_task(add_to_copy, &reduction,
+					   i % 2 ? KTRT_UNDEFERRED : 0, NULL,
+					   &dep),
 				 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(value, 20);
@@ -135,16 +140,16 @@ static int cancel_first(void *arg)
 
 	set(nr_done, 0);
 	assert_int_equal(ktrt_group_new(&group), 0);
-	assert_int_equal(make(count_done, NULL, KTRT_UNDEFERRED, group, NULL),
-			 0);
+	assert_int_equal(
+		make_task(count_done, NULL, KTRT_UNDEFERRED, group, NULL), 0);
 	assert_int_equal(get(nr_done), 1);
 	assert_int_equal(ktrt_group_wait(group), 0);
 	ktrt_group_cancel(group);
-	assert_int_equal(make(count_done, NULL, KTRT_UNDEFERRED, group, NULL),
-			 0);
+	assert_int_equal(
+		make_task(count_done, NULL, KTRT_UNDEFERRED, group, NULL), 0);
 	assert_int_equal(get(nr_done), 1);
-	assert_int_equal(make(count_done, NULL, KTRT_UNDEFERRED | KTRT_ALWAYS,
-			      group, NULL),
+	assert_int_equal(make_task(count_done, NULL,
+				   KTRT_UNDEFERRED | KTRT_ALWAYS, group, NULL),
 			 0);
 	assert_int_equal(get(nr_done), 2);
 	assert_int_equal(ktrt_group_wait(group), -ECANCELED);
@@ -170,21 +175,21 @@ static int read_spoilt(void *arg)
 	struct ktrt_dep dep = { &value, 0, KTRT_OUT };
 
 	set(nr_done, 0);
-	assert_int_equal(make(fail_task, NULL, 0, NULL, &dep), 0);
+	assert_int_equal(make_task(fail_task, NULL, 0, NULL, &dep), 0);
 	dep.mode = KTRT_IN;
-	assert_int_equal(make(count_done, NULL, KTRT_UNDEFERRED, NULL, &dep),
-			 0);
+	assert_int_equal(
+		make_task(count_done, NULL, KTRT_UNDEFERRED, NULL, &dep), 0);
 	assert_int_equal(get(nr_done), 0);
-	assert_int_equal(make(count_cancelled, NULL,
-			      KTRT_UNDEFERRED | KTRT_ALWAYS, NULL, &dep),
+	assert_int_equal(make_task(count_cancelled, NULL,
+				   KTRT_UNDEFERRED | KTRT_ALWAYS, NULL, &dep),
 			 0);
 	assert_int_equal(get(nr_done), 1);
 	dep.mode = KTRT_OUT;
-	assert_int_equal(make(count_done, NULL, KTRT_UNDEFERRED, NULL, &dep),
-			 0);
+	assert_int_equal(
+		make_task(count_done, NULL, KTRT_UNDEFERRED, NULL, &dep), 0);
 	dep.mode = KTRT_INOUT;
-	assert_int_equal(make(count_done, NULL, KTRT_UNDEFERRED, NULL, &dep),
-			 0);
+	assert_int_equal(
+		make_task(count_done, NULL, KTRT_UNDEFERRED, NULL, &dep), 0);
 	assert_int_equal(get(nr_done), 3);
 	assert_int_equal(ktrt_wait(), -EDOM);
 	return 0;
@@ -211,9 +216,11 @@ static int add_beside(void *arg)
 	reduction.combine = add_copy;
 	value = 0;
 	set(nr_done, 0);
-	assert_int_equal(make(add_when_told, &reduction, 0, NULL, &dep), 0);
+	assert_int_equal(make_task(add_when_told, &reduction, 0, NULL, &dep),
+			 0);
 	assert_int_equal(
-		make(add_to_copy, &reduction, KTRT_UNDEFERRED, NULL, &dep), 0);
+		make_task(add_to_copy, &reduction, KTRT_UNDEFERRED, NULL, &dep),
+		0);
 	set(nr_done, 1);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(value, 2);
@@ -233,7 +240,7 @@ static int leave_thread(void *arg)
 
 static int leave_inside(void *arg)
 {
-	make(leave_thread, NULL, KTRT_UNDEFERRED, NULL, NULL);
+	make_task(leave_thread, NULL, KTRT_UNDEFERRED, NULL, NULL);
 	more(nr_done);
 	return 0;
 }
@@ -281,7 +288,7 @@ static int make_call(ktrt_func func, const struct call *call)
 }
 
 /* A tree of calls, numbered from the top. */
-static int descend(void *arg)
+static int descend_tree(void *arg)
 {
 	const struct call *call = arg;
 
@@ -292,7 +299,7 @@ static int descend(void *arg)
 		struct call below = { call->number * 2 + i, call->level + 1 };
 		int before = nr_calls;
 
-		assert_int_equal(make_call(descend, &below), 0);
+		assert_int_equal(make_call(descend_tree, &below), 0);
 		assert_true(nr_calls > before);
 	}
 	return call->number == 5 ? -EDOM : 0;
@@ -304,7 +311,7 @@ static int descend_first(void *arg)
 
 	assert_int_equal(ktrt_in_final(), 1);
 	thread_of_all = ktrt_thread_index();
-	return descend(&top);
+	return descend_tree(&top);
 }
 
 static int number_calls(int number, int level, int at)
@@ -319,7 +326,8 @@ static int make_final(void *arg)
 {
 	nr_calls = 0;
 	assert_int_equal(ktrt_in_final(), 0);
-	assert_int_equal(make(descend_first, NULL, KTRT_FINAL, NULL, NULL), 0);
+	assert_int_equal(make_task(descend_first, NULL, KTRT_FINAL, NULL, NULL),
+			 0);
 	assert_int_equal(ktrt_wait(), -EDOM);
 	assert_int_equal(ktrt_in_final(), 0);
 	assert_int_equal(nr_calls, CALLS);
@@ -363,8 +371,8 @@ static int use_events(void *arg)
 	struct ktrt_dep dep = { &value, 0, KTRT_INOUT };
 
 	value = 0;
-	assert_int_equal(make(begin_event, NULL, 0, NULL, &dep), 0);
-	assert_int_equal(make(need_event, NULL, 0, NULL, &dep), 0);
+	assert_int_equal(make_task(begin_event, NULL, 0, NULL, &dep), 0);
+	assert_int_equal(make_task(need_event, NULL, 0, NULL, &dep), 0);
 	return ktrt_wait();
 }
 
@@ -372,7 +380,8 @@ static int make_events(void *arg)
 {
 	set(waits, NULL);
 	assert_int_equal(ktrt_spawn(end_event, NULL), 0);
-	assert_int_equal(make(use_events, NULL, KTRT_FINAL, NULL, NULL), 0);
+	assert_int_equal(make_task(use_events, NULL, KTRT_FINAL, NULL, NULL),
+			 0);
 	return ktrt_wait();
 }
 
@@ -400,7 +409,8 @@ static int loop_in_final(void *arg)
 
 static void do_loops(void)
 {
-	assert_int_equal(make(loop_in_final, NULL, KTRT_FINAL, NULL, NULL), 0);
+	assert_int_equal(make_task(loop_in_final, NULL, KTRT_FINAL, NULL, NULL),
+			 0);
 	assert_int_equal(ktrt_wait(), 0);
 }
 

@@ -25,7 +25,7 @@ struct node {
 	unsigned levels;
 };
 
-static int visit(void *arg);
+static int visit_node(void *arg);
 
 /* 0, or one of few, so that some are equal. */
 static int some_priority(uint64_t *random)
@@ -48,14 +48,14 @@ static int make_child(uint64_t *random, unsigned levels,
 		return 0;
 	}
 	if (!ktest_random_below(random, 4))
-		return ktrt_spawn_copy(visit, &child, sizeof(child));
+		return ktrt_spawn_copy(visit_node, &child, sizeof(child));
 	attr.arg_bytes = sizeof(child);
 	attr.priority = some_priority(random);
 	attr.node = (int)ktest_random_below(random, 2) - 1;
 	attr.group = ktest_random_below(random, 2) ? group : NULL;
 	attr.deps = &dep;
 	attr.nr_deps = !ktest_random_below(random, 3);
-	return ktrt_spawn_attr(visit, &child, &attr);
+	return ktrt_spawn_attr(visit_node, &child, &attr);
 }
 
 /* In one of the ways to wait, or not at all. */
@@ -77,7 +77,7 @@ static int count_task(void *arg)
 	return 0;
 }
 
-static int visit(void *arg)
+static int visit_node(void *arg)
 {
 	struct node node = *(struct node *)arg;
 	struct ktrt_group *group = NULL;
@@ -136,10 +136,10 @@ static void run_graph(uint64_t *random)
 	begin_graph(random);
 	root = (struct node){ graph.seed, graph.levels };
 	if (ktest_random_below(random, 2)) {
-		assert_int_equal(ktrt_run(visit, &root), 0);
+		assert_int_equal(ktrt_run(visit_node, &root), 0);
 	} else {
-		assert_int_equal(ktrt_spawn_copy(visit, &root, sizeof(root)),
-				 0);
+		assert_int_equal(
+			ktrt_spawn_copy(visit_node, &root, sizeof(root)), 0);
 		for (int i = 0; i < 4; i++)
 			assert_int_equal(make_child(random, graph.levels, NULL),
 					 0);

@@ -16,7 +16,7 @@ static int ends[2]; /* of a pipe */
 static unsigned long made, ran;
 static uint64_t begin_ns;
 
-static int block(void *arg)
+static int block_task(void *arg)
 {
 	char byte;
 
@@ -39,7 +39,7 @@ static int make_children(void *arg)
 	attr.deps = &dep;
 	attr.nr_deps = 1;
 	begin_ns = ktest_now_ns();
-	error = ktrt_spawn_attr(block, NULL, &attr);
+	error = ktrt_spawn_attr(block_task, NULL, &attr);
 	dep.mode = KTRT_IN;
 	for (unsigned long i = 0; i < MANY && !error; i++) {
 		error = ktrt_spawn_attr(count_task, NULL, &attr);

@@ -47,7 +47,7 @@ static int spawn_part(ktrt_func func, int part, int nr, unsigned mode,
 	return ktrt_spawn_attr(func, NULL, &attr);
 }
 
-static int spawn(ktrt_func func, unsigned mode, struct ktrt_group *group)
+static int spawn_whole(ktrt_func func, unsigned mode, struct ktrt_group *group)
 {
 	return spawn_part(func, 0, PARTS, mode, group);
 }
@@ -55,7 +55,7 @@ static int spawn(ktrt_func func, unsigned mode, struct ktrt_group *group)
 /* ---- who writes before the task ---- */
 
 /* It is complete when the task, which names it weakly, says so. */
-static int hold(void *arg)
+static int hold_task(void *arg)
 {
 	int error = ktrt_events_add(1);
 
@@ -65,7 +65,7 @@ static int hold(void *arg)
 
 static int hold_and_fail(void *arg)
 {
-	return hold(arg) ? -EIO : 5;
+	return hold_task(arg) ? -EIO : 5;
 }
 
 static void open_data(void)
@@ -94,24 +94,24 @@ static int wait_for_children(int (*make)(void))
 
 static int make_skipped(void)
 {
-	return spawn(do_nothing, KTRT_WEAK_INOUT, cancelled);
+	return spawn_whole(do_nothing, KTRT_WEAK_INOUT, cancelled);
 }
 
 static int make_failing(void)
 {
-	int error = spawn(fail_now, KTRT_WEAK_INOUT, NULL);
+	int error = spawn_whole(fail_now, KTRT_WEAK_INOUT, NULL);
 
-	return error ? error : spawn(do_nothing, KTRT_WEAK_INOUT, NULL);
+	return error ? error : spawn_whole(do_nothing, KTRT_WEAK_INOUT, NULL);
 }
 
 static int make_weak(void)
 {
-	return spawn(do_nothing, KTRT_WEAK_INOUT, NULL);
+	return spawn_whole(do_nothing, KTRT_WEAK_INOUT, NULL);
 }
 
 static int make_writing(void)
 {
-	return spawn(do_nothing, KTRT_WEAK_OUT, NULL);
+	return spawn_whole(do_nothing, KTRT_WEAK_OUT, NULL);
 }
 
 static int make_others(void)
@@ -169,9 +169,9 @@ static void expect_ran(ktrt_func before, ktrt_func task, unsigned mode,
 {
 	set(held, NULL);
 	set(ran, 0);
-	assert_int_equal(spawn(before, KTRT_OUT, beside), 0);
-	assert_int_equal(spawn(task, mode, alone), 0);
-	assert_int_equal(spawn(count_task, KTRT_IN, beside), 0);
+	assert_int_equal(spawn_whole(before, KTRT_OUT, beside), 0);
+	assert_int_equal(spawn_whole(task, mode, alone), 0);
+	assert_int_equal(spawn_whole(count_task, KTRT_IN, beside), 0);
 	/* It does not wait for what it names weakly. */
 	assert_int_equal(ktrt_group_wait(alone), 0);
 	if (opens == AFTER_TASK)
@@ -215,7 +215,7 @@ static void expect_forgiven(ktrt_func before)
 
 static void children_are_forgiven(void)
 {
-	expect_forgiven(hold);
+	expect_forgiven(hold_task);
 	expect_forgiven(hold_and_fail);
 }
 
@@ -231,7 +231,7 @@ static void what_children_name_is_forgiven(void **state)
 
 static void others_are_as_before(void)
 {
-	expect_ran(hold, have_others, KTRT_WEAK_INOUT, 1);
+	expect_ran(hold_task, have_others, KTRT_WEAK_INOUT, 1);
 	expect_ran(hold_and_fail, have_others, KTRT_WEAK_INOUT, 0);
 	expect_ran(hold_and_fail, have_others, KTRT_WEAK_OUT, 1);
 	if (as_range)
@@ -256,7 +256,7 @@ static int fail_below(void *arg)
 	int error = ktrt_events_add(1);
 
 	if (!error)
-		error = spawn(fail_now, KTRT_INOUT, beside);
+		error = spawn_whole(fail_now, KTRT_INOUT, beside);
 	set(held, ktrt_self());
 	if (!error && opens == AT_FIRST)
 		ktrt_events_done(ktrt_self(), 1);
@@ -274,7 +274,7 @@ static void expect_spoilt(void)
 	set(held, NULL);
 	set(ran, 0);
 	assert_int_equal(ktrt_spawn_attr(fail_below, NULL, &attr), 0);
-	assert_int_equal(spawn(count_task, KTRT_IN, beside), 0);
+	assert_int_equal(spawn_whole(count_task, KTRT_IN, beside), 0);
 	if (opens != AT_FIRST) {
 		nap_us(100);
 		open_data();

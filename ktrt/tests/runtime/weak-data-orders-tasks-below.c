@@ -22,7 +22,7 @@ static unsigned nr_graphs(void)
 }
 
 /* Each alone, by a thread that is attached; then by tasks, some at a time. */
-static void graphs(void)
+static void run_graphs(void)
 {
 	unsigned nr = nr_graphs();
 
@@ -40,7 +40,7 @@ static void graphs(void)
 static void sequential_values_are_found(void **state)
 {
 	seed = ktest_seed();
-	in_each_way(graphs);
+	in_each_way(run_graphs);
 }
 
 /* So few that tasks which wait for what they name weakly have them all. */
@@ -54,7 +54,7 @@ static void few_threads_suffice(void **state)
 		options.max_threads = threads;
 		options.flags = KTRT_NO_UMT;
 		assert_int_equal(ktrt_start(&options), 0);
-		graphs();
+		run_graphs();
 		assert_int_equal(ktrt_stop(), 0);
 	}
 }

@@ -25,7 +25,7 @@ static int wait_for_event(void *arg)
 	return error;
 }
 
-static int bring(void *arg)
+static int bring_byte(void *arg)
 {
 	return write(ends[1], "x", 1) == 1 ? 0 : -EIO;
 }
@@ -50,7 +50,7 @@ static int sleep_then_block(void *arg)
 	if (!error)
 		error = ktrt_wait();
 	for (int i = 0; i < 8 && !error; i++)
-		error = ktrt_spawn(bring, NULL);
+		error = ktrt_spawn(bring_byte, NULL);
 	for (int i = 0; i < 8 && !error; i++)
 		error = block_until_brought();
 	return error;
