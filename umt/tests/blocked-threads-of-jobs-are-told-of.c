@@ -9,7 +9,7 @@
 
 static unsigned at_once, most_at_once;
 
-static int sleeps(void *start, void *end, void *arg)
+static int sleep_units(void *start, void *end, void *arg)
 {
 	unsigned now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
 
@@ -21,9 +21,9 @@ static int sleeps(void *start, void *end, void *arg)
 	return 0;
 }
 
-static void run(uintptr_t units)
+static void run_job(uintptr_t units)
 {
-	DEFINE_KTASK_CTL(ctl, sleeps, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, sleep_units, NULL, 1);
 
 	at_once = most_at_once = 0;
 	assert_int_equal(ktask_run(NULL, units, &ctl), 0);
@@ -36,7 +36,7 @@ static bool are_replaced(void)
 	int i;
 
 	for (i = 0; i < 10 && !replaced; i++) {
-		run(300);
+		run_job(300);
 		replaced = most_at_once > 2;
 	}
 	return replaced;
@@ -75,7 +75,7 @@ static void they_are_replaced(unsigned backend)
 	assert_true(sums_of(subscriber).sleeps > 20);
 	assert_true(sums_of(subscriber).moved_in >= 3);
 	umt_close(subscriber);
-	run(100);
+	run_job(100);
 }
 
 static void they_are_replaced_bpf(void **state)

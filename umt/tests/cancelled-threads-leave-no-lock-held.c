@@ -12,7 +12,7 @@
 
 static unsigned by;
 
-static struct umt *opened(void)
+static struct umt *open_subscriber(void)
 {
 	struct umt_options options = { .size = sizeof(options), .backend = by };
 	struct umt *subscriber = NULL;
@@ -26,10 +26,10 @@ static void cancel_self(void)
 	ktest_check(pthread_cancel(pthread_self()) == 0);
 }
 
-static void *opens(void *unused)
+static void *cancel_opening(void *unused)
 {
 	cancel_self();
-	umt_close(opened());
+	umt_close(open_subscriber());
 	return NULL;
 }
 
@@ -50,7 +50,7 @@ static void *comes_and_goes(void *subscriber)
 	return NULL;
 }
 
-static void *enables(void *unused)
+static void *cancel_enabling(void *unused)
 {
 	cancel_self();
 	umt_enable(NULL, 0);
@@ -67,21 +67,21 @@ static void in_a_thread(void *(*func)(void *arg), void *arg)
 	ktest_check(pthread_join(thread, NULL) == 0);
 }
 
-static int cancels(void *unused)
+static int cancel_calls(void *unused)
 {
-	struct umt *subscriber = opened();
+	struct umt *subscriber = open_subscriber();
 
 	if (!subscriber)
 		return NOT_HERE;
 	umt_want(subscriber, 1);
-	in_a_thread(opens, NULL);
+	in_a_thread(cancel_opening, NULL);
 	in_a_thread(asks_for_a_descriptor, subscriber);
 	in_a_thread(comes_and_goes, subscriber);
-	in_a_thread(enables, NULL);
+	in_a_thread(cancel_enabling, NULL);
 	ktest_check(umt_thread_add(subscriber) == 0);
 	ktest_check(umt_thread_remove(subscriber) == 0);
 	umt_close(subscriber);
-	subscriber = opened();
+	subscriber = open_subscriber();
 	ktest_check(subscriber != NULL);
 	umt_close(subscriber);
 	return 0;
@@ -95,7 +95,7 @@ static void others_are_served(unsigned backend)
 
 	by = backend;
 	setenv("UMT_BACKEND", name, 1);
-	status = ktest_in_child(cancels, NULL);
+	status = ktest_in_child(cancel_calls, NULL);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE)
 		ktest_skip("no %s here", name);
 	assert_int_equal(status, 0);

@@ -19,7 +19,7 @@ static long ready[CPUS_MAX];
 static uint64_t nr_blocked;
 static bool leader_has_enough;
 
-static void enable(unsigned backend)
+static void enable_backend(unsigned backend)
 {
 	/* What it would say if there were none. */
 	umt_close(subscriber_of(backend, 0));
@@ -30,7 +30,7 @@ static void enable(unsigned backend)
 	nr_blocked = 0;
 }
 
-static void disable(void)
+static void disable_backend(void)
 {
 	umt_disable();
 	unsetenv("UMT_BACKEND");
@@ -79,7 +79,7 @@ static bool all_is_told(void)
 	return true;
 }
 
-static void *blocks(void *unused)
+static void *block_often(void *unused)
 {
 	int i;
 
@@ -99,10 +99,10 @@ static void a_leader_can_follow(unsigned backend)
 	pthread_t threads[NR_THREADS];
 	int i;
 
-	enable(backend);
+	enable_backend(backend);
 	leader_has_enough = false;
 	for (i = 0; i < NR_THREADS; i++)
-		pthread_create(&threads[i], NULL, blocks, NULL);
+		pthread_create(&threads[i], NULL, block_often, NULL);
 	while (nr_blocked < NR_THREADS * ROUNDS / 2)
 		assert_true(read_all(60000) > 0);
 	__atomic_store_n(&leader_has_enough, true, __ATOMIC_RELAXED);
@@ -110,7 +110,7 @@ static void a_leader_can_follow(unsigned backend)
 		pthread_join(threads[i], NULL);
 	assert_true(holds_soon(all_is_told()));
 	assert_true(nr_blocked >= NR_THREADS * ROUNDS / 2);
-	disable();
+	disable_backend();
 }
 
 static void reading_makes_unreadable(unsigned backend)
@@ -118,7 +118,7 @@ static void reading_makes_unreadable(unsigned backend)
 	struct umt_counts counts = { 9, 9 };
 	int i;
 
-	enable(backend);
+	enable_backend(backend);
 	assert_int_equal(read_all(10), 0);
 	assert_int_equal(umt_core_read(0, &counts), 0);
 	assert_int_equal(counts.blocked + counts.unblocked, 0);
@@ -133,7 +133,7 @@ static void reading_makes_unreadable(unsigned backend)
 	assert_true(holds_soon(all_is_told()));
 	assert_true(holds_soon(read_all(20) == 0));
 	assert_int_equal(all_ready(), 0);
-	disable();
+	disable_backend();
 }
 
 static void it_is_enabled_once(unsigned backend)
@@ -144,15 +144,15 @@ static void it_is_enabled_once(unsigned backend)
 	assert_int_equal(umt_core_read(0, &counts), -ENODEV);
 	assert_int_equal(umt_enable(NULL, 1), -EINVAL);
 	assert_int_equal(umt_enable(fds, -1), -EINVAL);
-	enable(backend);
+	enable_backend(backend);
 	assert_int_equal(umt_enable(fds, CPUS_MAX), -EBUSY);
 	assert_int_equal(umt_thread_ctrl(2), -EINVAL);
 	assert_int_equal(umt_core_read(-1, &counts), -EINVAL);
 	assert_int_equal(umt_core_read(nr_cores, &counts), -EINVAL);
 	umt_disable();
 	assert_int_equal(umt_enable(NULL, 0), nr_cores);
-	disable();
-	disable();
+	disable_backend();
+	disable_backend();
 }
 
 static int asked;

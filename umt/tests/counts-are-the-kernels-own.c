@@ -34,7 +34,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int file_fd, pipes[2][2];
 static pthread_t victims[2];
 
-static bool stopped(void)
+static bool is_stopped(void)
 {
 	return __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
 }
@@ -44,7 +44,7 @@ static void add_to(uint64_t *sum, long n)
 	__atomic_fetch_add(sum, (uint64_t)n, __ATOMIC_SEQ_CST);
 }
 
-static struct rusage switches(void)
+static struct rusage read_switches(void)
 {
 	struct rusage usage;
 
@@ -52,13 +52,13 @@ static struct rusage switches(void)
 	return usage;
 }
 
-static long between(struct rusage from, struct rusage to)
+static long switches_between(struct rusage from, struct rusage to)
 {
 	return to.ru_nvcsw - from.ru_nvcsw + to.ru_nivcsw - from.ru_nivcsw;
 }
 
 /* How often the kernel has given this thread a CPU; 0: it does not tell. */
-static uint64_t arrivals(int schedstat)
+static uint64_t read_arrivals(int schedstat)
 {
 	unsigned long long nr;
 	char text[100] = "";
@@ -76,22 +76,22 @@ static uint64_t arrivals_at(int schedstat, struct rusage then)
 	uint64_t nr;
 
 	do {
-		before = switches();
-		nr = arrivals(schedstat);
-	} while (between(before, switches()));
+		before = read_switches();
+		nr = read_arrivals(schedstat);
+	} while (switches_between(before, read_switches()));
 	if (!nr)
 		__atomic_store_n(&untold, 1, __ATOMIC_RELAXED);
-	return nr - (uint64_t)between(then, before);
+	return nr - (uint64_t)switches_between(then, before);
 }
 
 /* ---- what threads do ---- */
 
-static void sleeps(uint64_t *random)
+static void sleep_briefly(uint64_t *random)
 {
 	nap_us((long)ktest_random_below(random, 200));
 }
 
-static void locks(uint64_t *random)
+static void take_lock(uint64_t *random)
 {
 	pthread_mutex_lock(&mutex);
 	if (!ktest_random_below(random, 8))
@@ -99,15 +99,15 @@ static void locks(uint64_t *random)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void pings(uint64_t *random)
+static void send_ping(uint64_t *random)
 {
 	char byte = 0;
 
-	if (write(pipes[0][1], &byte, 1) == 1 && !stopped())
+	if (write(pipes[0][1], &byte, 1) == 1 && !is_stopped())
 		assert_true(read(pipes[1][0], &byte, 1) >= 0 || errno == EINTR);
 }
 
-static void pongs(uint64_t *random)
+static void answer_ping(uint64_t *random)
 {
 	char byte;
 
@@ -115,7 +115,7 @@ static void pongs(uint64_t *random)
 		assert_int_equal(write(pipes[1][1], &byte, 1), 1);
 }
 
-static void syncs(uint64_t *random)
+static void sync_block(uint64_t *random)
 {
 	static char block[4096] __attribute__((aligned(4096)));
 	off_t at = (off_t)ktest_random_below(random, FILE_BYTES / 4096) * 4096;
@@ -126,7 +126,7 @@ static void syncs(uint64_t *random)
 		fdatasync(file_fd);
 }
 
-static void reads(uint64_t *random)
+static void read_block(uint64_t *random)
 {
 	char block[4096] __attribute__((aligned(4096)));
 	off_t at = (off_t)ktest_random_below(random, FILE_BYTES / 4096) * 4096;
@@ -136,7 +136,7 @@ static void reads(uint64_t *random)
 		assert_true(errno == EINTR);
 }
 
-static void faults(uint64_t *random)
+static void touch_pages(uint64_t *random)
 {
 	size_t bytes = 64 * 4096;
 	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -149,7 +149,7 @@ static void faults(uint64_t *random)
 	munmap(memory, bytes);
 }
 
-static void wanders(uint64_t *random)
+static void change_cpu(uint64_t *random)
 {
 	cpu_set_t one, all;
 	int nr = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -165,7 +165,7 @@ static void wanders(uint64_t *random)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-static void changes(uint64_t *random)
+static void change_policy(uint64_t *random)
 {
 	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE };
 	struct sched_param none = { 0 };
@@ -178,7 +178,7 @@ static void changes(uint64_t *random)
 	sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
-static void computes(uint64_t *random)
+static void compute_briefly(uint64_t *random)
 {
 	uint64_t until = ktest_now_ns() + ktest_random_below(random, 300000);
 
@@ -204,8 +204,9 @@ static void *short_life(void *unused)
 typedef void (*doing)(uint64_t *random);
 
 static const doing doings[] = {
-	is_signalled, is_signalled, sleeps, locks,   locks,   pings,   pongs,
-	syncs,	      reads,	    faults, wanders, wanders, changes, computes,
+	is_signalled, is_signalled, sleep_briefly, take_lock,	    take_lock,
+	send_ping,    answer_ping,  sync_block,	   read_block,	    touch_pages,
+	change_cpu,   change_cpu,   change_policy, compute_briefly,
 };
 
 #define NR_THREADS KTEST_ARRAY_SIZE(doings)
@@ -213,47 +214,47 @@ static const doing doings[] = {
 /* ---- the books ---- */
 
 /* From the moment of joining on; a switch in that very moment is unclear. */
-static struct rusage join(void)
+static struct rusage join_subscriber(void)
 {
 	struct rusage before, after;
 
 	for (;;) {
-		before = switches();
+		before = read_switches();
 		assert_int_equal(umt_thread_add(subscriber), 0);
-		after = switches();
-		if (!between(before, after))
+		after = read_switches();
+		if (!switches_between(before, after))
 			return after;
-		add_to(&slack, between(before, after));
+		add_to(&slack, switches_between(before, after));
 		return before;
 	}
 }
 
-static void leave(struct rusage from, int schedstat, uint64_t first)
+static void leave_subscriber(struct rusage from, int schedstat, uint64_t first)
 {
-	struct rusage then = switches(), before, after;
+	struct rusage then = read_switches(), before, after;
 	uint64_t last = arrivals_at(schedstat, then);
 
-	before = switches();
+	before = read_switches();
 	assert_int_equal(umt_thread_remove(subscriber), 0);
-	after = switches();
-	add_to(&slack, between(before, after));
+	after = read_switches();
+	add_to(&slack, switches_between(before, after));
 	add_to(&voluntary, after.ru_nvcsw - from.ru_nvcsw);
 	add_to(&involuntary, after.ru_nivcsw - from.ru_nivcsw);
-	add_to(&arrived, (long)(last - first) + between(then, after));
+	add_to(&arrived, (long)(last - first) + switches_between(then, after));
 }
 
-static void *worker(void *number)
+static void *run_worker(void *number)
 {
 	size_t i = (size_t)number;
 	uint64_t random = seed + i;
-	struct rusage from = join();
+	struct rusage from = join_subscriber();
 	int schedstat = open("/proc/thread-self/schedstat", O_RDONLY);
 	uint64_t first = arrivals_at(schedstat, from);
 
 	__atomic_fetch_add(&nr_live, 1, __ATOMIC_SEQ_CST);
-	while (!stopped())
+	while (!is_stopped())
 		doings[i](&random);
-	leave(from, schedstat, first);
+	leave_subscriber(from, schedstat, first);
 	close(schedstat);
 	__atomic_fetch_sub(&nr_live, 1, __ATOMIC_SEQ_CST);
 	return NULL;
@@ -265,7 +266,7 @@ static void on_signal(int signo)
 }
 
 /* From outside: stops, continues and traces us. */
-static int torment(void *unused)
+static int torment_parent(void *unused)
 {
 	pid_t pid = getppid();
 	int i;
@@ -287,9 +288,9 @@ static int torment(void *unused)
 	return 0;
 }
 
-static void *tormentor(void *unused)
+static void *run_tormentor(void *unused)
 {
-	assert_int_equal(ktest_in_child(torment, NULL), 0);
+	assert_int_equal(ktest_in_child(torment_parent, NULL), 0);
 	return NULL;
 }
 
@@ -307,7 +308,7 @@ static void check_counts(const struct umt *watched, long most)
 }
 
 /* As often as it can: a negative number would show for a moment only. */
-static void watch(void)
+static void watch_counts(void)
 {
 	uint64_t until = ktest_now_ns() + SECONDS * 1000000000ull;
 	uint64_t checks = 0, told = 0;
@@ -334,7 +335,7 @@ static void watch(void)
 				    sums_of(subscriber).wakes));
 }
 
-static void prepare(void)
+static void prepare_files(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	const char *tmp = getenv("TMPDIR");
@@ -382,15 +383,15 @@ static void every_switch_is_counted(void **state)
 	brief = subscriber_of(UMT_BPF, 0);
 	seed = ktest_seed();
 	umt_want(subscriber, 1);
-	prepare();
+	prepare_files();
 	for (i = 0; i < NR_THREADS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, worker, (void *)i),
-			0);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_worker,
+						(void *)i),
+				 0);
 	victims[0] = threads[0];
 	victims[1] = threads[1];
-	pthread_create(&outside, NULL, tormentor, NULL);
-	watch();
+	pthread_create(&outside, NULL, run_tormentor, NULL);
+	watch_counts();
 	stop_all(threads);
 	pthread_join(outside, NULL);
 

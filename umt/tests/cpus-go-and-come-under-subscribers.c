@@ -36,7 +36,7 @@ static bool switch_cpu(int cpu, int online)
 }
 
 /* Half of them compute, half of them wait; all have begun on the last CPU. */
-static void *lives(void *number)
+static void *compute_or_wait(void *number)
 {
 	bool waits = (uintptr_t)number % 2;
 	cpu_set_t set;
@@ -76,7 +76,7 @@ static void counts_move(unsigned backend)
 	assert_true(umt_core_fd(subscriber, last) >= 0);
 	stop = 0;
 	for (i = 0; i < NR_THREADS; i++)
-		pthread_create(&threads[i], NULL, lives, (void *)i);
+		pthread_create(&threads[i], NULL, compute_or_wait, (void *)i);
 	assert_true(holds_soon(umt_ready(umt_cores(subscriber), last) > 0));
 	for (i = 0; i < ROUNDS; i++) {
 		assert_true(switch_cpu(last, 0));

@@ -14,20 +14,20 @@ static int ended;
 /* The first thing that is not as it should be. */
 static int wrong;
 
-static void note(bool right, int what)
+static void note_right(bool right, int what)
 {
 	if (!right)
 		__atomic_store_n(&wrong, what, __ATOMIC_RELAXED);
 }
 
-static void *reads(void *unused)
+static void *read_often(void *unused)
 {
 	struct umt_counts counts;
 	int said;
 
 	while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
 		said = umt_core_read(0, &counts);
-		note(said == 0 || said == -ENODEV, said);
+		note_right(said == 0 || said == -ENODEV, said);
 	}
 	return NULL;
 }
@@ -38,9 +38,11 @@ static void *comes_and_goes(void *unused)
 
 	while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
 		said = umt_thread_ctrl(1);
-		note(said == 0 || said == -ENODEV || said == -EEXIST, said);
+		note_right(said == 0 || said == -ENODEV || said == -EEXIST,
+			   said);
 		said = umt_thread_ctrl(0);
-		note(said == 0 || said == -ENODEV || said == -ENOENT, said);
+		note_right(said == 0 || said == -ENODEV || said == -ENOENT,
+			   said);
 	}
 	return NULL;
 }
@@ -51,7 +53,8 @@ static void disabled_beside_readers(void **state)
 	int turn;
 
 	setenv("UMT_BACKEND", "explicit", 1);
-	assert_int_equal(pthread_create(&threads[0], NULL, reads, NULL), 0);
+	assert_int_equal(pthread_create(&threads[0], NULL, read_often, NULL),
+			 0);
 	assert_int_equal(
 		pthread_create(&threads[1], NULL, comes_and_goes, NULL), 0);
 	for (turn = 0; turn < TURNS; turn++) {

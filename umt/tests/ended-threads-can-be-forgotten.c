@@ -15,7 +15,7 @@
 
 static struct account account;
 
-static void event(uint32_t tid, enum umt_kind kind)
+static void tell_event(uint32_t tid, enum umt_kind kind)
 {
 	struct umt_event said = { .time_ns = account.now_ns + 1,
 				  .tid = tid,
@@ -27,9 +27,9 @@ static void event(uint32_t tid, enum umt_kind kind)
 static void begin_and_end_some(void)
 {
 	for (uint32_t i = 0; i < NR_GONE; i++) {
-		event(FIRST_GONE + i * BUCKETS / 2, UMT_NEW);
-		event(FIRST_GONE + i * BUCKETS / 2, UMT_RUN);
-		event(FIRST_GONE + i * BUCKETS / 2, UMT_GONE);
+		tell_event(FIRST_GONE + i * BUCKETS / 2, UMT_NEW);
+		tell_event(FIRST_GONE + i * BUCKETS / 2, UMT_RUN);
+		tell_event(FIRST_GONE + i * BUCKETS / 2, UMT_GONE);
 	}
 }
 
@@ -39,7 +39,7 @@ static void who_stays_is_found(void **state)
 
 	assert_int_equal(account_begin(&account, 1), 0);
 	for (uint32_t tid = 1; tid <= STAY; tid++) {
-		event(tid, UMT_NEW);
+		tell_event(tid, UMT_NEW);
 		begin_and_end_some();
 	}
 	assert_int_equal(account.nr_threads, STAY + STAY * NR_GONE);
@@ -54,11 +54,11 @@ static void who_stays_is_found(void **state)
 	}
 	assert_int_equal(account.capacity, capacity);
 	for (uint32_t tid = 1; tid <= STAY; tid++) {
-		event(tid, UMT_RUN);
+		tell_event(tid, UMT_RUN);
 		assert_non_null(find_thread(&account, tid));
 		assert_true(find_thread(&account, tid)->ns[READY] >
 			    20 * NR_GONE);
-		event(tid, UMT_GONE);
+		tell_event(tid, UMT_GONE);
 		assert_null(find_thread(&account, tid));
 	}
 	account_forget(&account);

@@ -25,7 +25,7 @@ static void *becomes_sleep(void *unused)
 	_exit(1);
 }
 
-static void *waits(void *unused)
+static void *wait_forever(void *unused)
 {
 	for (;;)
 		pause();
@@ -42,7 +42,7 @@ static void by_another_thread(void)
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, becomes_sleep, NULL);
-	waits(NULL);
+	wait_forever(NULL);
 }
 
 /* Its first thread has ended before. */
@@ -62,7 +62,8 @@ static bool has_gone(struct umt *subscriber, uint32_t tid, int times)
 }
 
 /* Return: the number of the thread that executed the program; @pid, of it. */
-static uint32_t follow(struct umt *subscriber, void (*exec)(void), pid_t *pid)
+static uint32_t follow_exec(struct umt *subscriber, void (*exec)(void),
+			    pid_t *pid)
 {
 	uint32_t tid = 0;
 
@@ -93,7 +94,7 @@ static void assert_followed(void (*exec)(void))
 	int gone, born;
 	pid_t pid;
 
-	tid = follow(subscriber, exec, &pid);
+	tid = follow_exec(subscriber, exec, &pid);
 	number = (uint32_t)pid;
 	assert_int_not_equal(tid, pid);
 	/* Of the first thread and of this one. */
@@ -132,7 +133,7 @@ static void the_first_thread(void **state)
 	uint32_t tid;
 	pid_t pid;
 
-	tid = follow(subscriber, by_its_first_thread, &pid);
+	tid = follow_exec(subscriber, by_its_first_thread, &pid);
 	assert_int_equal(tid, pid);
 	assert_true(holds_soon(has_gone(subscriber, tid, 1)));
 	assert_int_equal(count_events(0, tid, UMT_NEW), 1);

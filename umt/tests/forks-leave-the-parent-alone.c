@@ -136,7 +136,7 @@ ON_EACH_BACKEND(a_child_of_a_former_subscriber_too)
 
 static int enabled;
 
-static void *enable(void *unused)
+static void *enable_umt(void *unused)
 {
 	int nr = umt_enable(NULL, 0);
 
@@ -149,7 +149,7 @@ static int fork_while_enabling(void *unused)
 	pthread_t thread;
 	pid_t pid;
 
-	ktest_check(!pthread_create(&thread, NULL, enable, NULL));
+	ktest_check(!pthread_create(&thread, NULL, enable_umt, NULL));
 	do {
 		pid = fork();
 		if (!pid) {

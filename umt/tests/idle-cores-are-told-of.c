@@ -7,7 +7,7 @@
 
 #include <poll.h>
 
-static bool readable(int fd, int timeout_ms)
+static bool is_readable(int fd, int timeout_ms)
 {
 	struct pollfd poll_it = { .fd = fd, .events = POLLIN };
 
@@ -36,10 +36,10 @@ static uint64_t read_all(struct umt *subscriber)
 /* A block is not told of; who tells may still be at former ones. */
 static bool is_silent(struct umt *subscriber)
 {
-	while (readable(umt_fd(subscriber), 10))
+	while (is_readable(umt_fd(subscriber), 10))
 		read_all(subscriber);
 	block_us(1000);
-	return !readable(umt_fd(subscriber), 10);
+	return !is_readable(umt_fd(subscriber), 10);
 }
 
 static void told_once_while_wanted(unsigned backend)
@@ -51,12 +51,12 @@ static void told_once_while_wanted(unsigned backend)
 
 	assert_int_equal(umt_thread_add(subscriber), 0);
 	block_us(1000);
-	assert_false(readable(umt_fd(subscriber), 10));
+	assert_false(is_readable(umt_fd(subscriber), 10));
 	assert_int_equal(umt_next(subscriber, &event), 0);
 
 	umt_want(subscriber, 3);
 	block_us(1000);
-	assert_true(readable(umt_fd(subscriber), 60000));
+	assert_true(is_readable(umt_fd(subscriber), 60000));
 	assert_int_equal(umt_next(subscriber, &event), 1);
 	assert_int_equal(event.kind, UMT_IDLE);
 	assert_true(event.cpu < umt_nr_cores(subscriber));
@@ -68,7 +68,7 @@ static void told_once_while_wanted(unsigned backend)
 	read_all(subscriber);
 	for (i = 0; i < 100; i++)
 		block_us(1);
-	assert_true(readable(umt_fd(subscriber), 60000));
+	assert_true(is_readable(umt_fd(subscriber), 60000));
 	left = nr_left(subscriber);
 	nr = read_all(subscriber);
 	left = nr_left(subscriber) - left;

@@ -35,7 +35,7 @@ static int last_cpu(void)
 }
 
 /* The other's CPU is its own: so both lose it. */
-static void *competes(void *unused)
+static void *yield_often(void *unused)
 {
 	while (!load(stop))
 		sched_yield();
@@ -64,7 +64,7 @@ static void a_later_cpu_counts_on_the_first(void **state)
 	}
 	stay_on(cpu);
 	subscriber->nr_cores = 1;
-	assert_int_equal(pthread_create(&other, NULL, competes, NULL), 0);
+	assert_int_equal(pthread_create(&other, NULL, yield_often, NULL), 0);
 	assert_int_equal(umt_thread_add(subscriber), 0);
 	assert_true(holds_soon(
 		yielded_until(&cores[0].preempts, &cores[cpu].preempts)));

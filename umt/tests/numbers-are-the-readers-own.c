@@ -35,7 +35,7 @@ static int process_of(uint32_t tid)
 	return -1;
 }
 
-static void *lives(void *tid)
+static void *nap_and_end(void *tid)
 {
 	*(uint32_t *)tid = gettid_of_self();
 	nap_often(1000, 3, 300);
@@ -55,7 +55,7 @@ static uint32_t child_that_lives(void)
 	return (uint32_t)pid;
 }
 
-static void *executes(void *unused)
+static void *execute_shell(void *unused)
 {
 	execlp("sh", "sh", "-c", ":", NULL);
 	_exit(1);
@@ -68,7 +68,8 @@ static uint32_t child_that_executes(void)
 	pthread_t thread;
 
 	if (!pid) {
-		ktest_check(!pthread_create(&thread, NULL, executes, NULL));
+		ktest_check(
+			!pthread_create(&thread, NULL, execute_shell, NULL));
 		pause();
 		_exit(1);
 	}
@@ -98,7 +99,7 @@ static int reads_its_own(void *is_first)
 	ktest_check(umt_open(&subscriber, &options) == 0);
 	ktest_check(umt_thread_add(subscriber) == 0);
 	nap_often(1000, 3, 300);
-	ktest_check(!pthread_create(&thread, NULL, lives, &thread_tid));
+	ktest_check(!pthread_create(&thread, NULL, nap_and_end, &thread_tid));
 	pthread_join(thread, NULL);
 	child = child_that_lives();
 	other = child_that_executes();

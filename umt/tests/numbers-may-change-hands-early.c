@@ -14,7 +14,7 @@
 
 static struct account account;
 
-static void event(uint32_t tid, enum umt_kind kind)
+static void tell_event(uint32_t tid, enum umt_kind kind)
 {
 	struct umt_event said = { .time_ns = account.now_ns + 10,
 				  .tid = tid,
@@ -24,22 +24,22 @@ static void event(uint32_t tid, enum umt_kind kind)
 	assert_int_equal(account_event(&account, &said), 0);
 }
 
-static void begin(void)
+static void begin_with_two(void)
 {
 	memset(&account, 0, sizeof(account));
 	assert_int_equal(account_begin(&account, 1), 0);
-	event(FIRST, UMT_NEW);
-	event(FIRST, UMT_RUN);
-	event(OTHER, UMT_NEW);
-	event(FIRST, UMT_PREEMPT);
-	event(OTHER, UMT_RUN);
+	tell_event(FIRST, UMT_NEW);
+	tell_event(FIRST, UMT_RUN);
+	tell_event(OTHER, UMT_NEW);
+	tell_event(FIRST, UMT_PREEMPT);
+	tell_event(OTHER, UMT_RUN);
 }
 
 static void takes_the_number(void)
 {
-	event(OTHER, UMT_GONE);
-	event(FIRST, UMT_NEW);
-	event(FIRST, UMT_RUN);
+	tell_event(OTHER, UMT_GONE);
+	tell_event(FIRST, UMT_NEW);
+	tell_event(FIRST, UMT_RUN);
 }
 
 /* The first, the other, and the other with the number of the first. */
@@ -55,10 +55,10 @@ static void end_with(enum state heir)
 
 static void before_its_end_is_told(void **state)
 {
-	begin();
+	begin_with_two();
 	takes_the_number();
-	event(FIRST, UMT_GONE);
-	event(FIRST, UMT_BLOCK);
+	tell_event(FIRST, UMT_GONE);
+	tell_event(FIRST, UMT_BLOCK);
 	assert_int_equal(account.threads[2].ns[RUNNING], 20);
 	assert_int_equal(account.cores[0].running, 0);
 	end_with(BLOCKED);
@@ -66,19 +66,19 @@ static void before_its_end_is_told(void **state)
 
 static void after_its_end_is_told(void **state)
 {
-	begin();
-	event(FIRST, UMT_GONE);
+	begin_with_two();
+	tell_event(FIRST, UMT_GONE);
 	takes_the_number();
-	event(FIRST, UMT_BLOCK);
+	tell_event(FIRST, UMT_BLOCK);
 	end_with(BLOCKED);
 }
 
 static void and_ends_itself(void **state)
 {
-	begin();
+	begin_with_two();
 	takes_the_number();
-	event(FIRST, UMT_GONE);
-	event(FIRST, UMT_GONE);
+	tell_event(FIRST, UMT_GONE);
+	tell_event(FIRST, UMT_GONE);
 	assert_int_equal(account.cores[0].running, 0);
 	end_with(GONE);
 }

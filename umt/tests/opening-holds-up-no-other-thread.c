@@ -43,7 +43,7 @@ static void hang_up(void)
 	unsetenv("UMT_SOCKET");
 }
 
-static void *opens(void *unused)
+static void *open_subscriber(void *unused)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF };
@@ -77,7 +77,7 @@ static bool is_asked(void)
 }
 
 /* All that a thread does besides opening and closing subscribers. */
-static void *uses(void *subscriber)
+static void *use_subscriber(void *subscriber)
 {
 	struct umt_event event;
 
@@ -100,13 +100,13 @@ static bool is_held_up(struct umt *subscriber)
 	is_open = 0;
 	connection = -1;
 	listen_as_umtd();
-	pthread_create(&opener, NULL, opens, NULL);
+	pthread_create(&opener, NULL, open_subscriber, NULL);
 	if (!is_asked()) {
 		pthread_join(opener, NULL);
 		hang_up();
 		ktest_skip("built without eBPF");
 	}
-	pthread_create(&worker, NULL, uses, subscriber);
+	pthread_create(&worker, NULL, use_subscriber, subscriber);
 	pthread_join(worker, NULL);
 	/* Who waited for it goes on no later than it. */
 	nap_us(10000);

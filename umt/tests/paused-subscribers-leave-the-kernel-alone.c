@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-static uint64_t blocked(struct umt *umt)
+static uint64_t sum_blocked(struct umt *umt)
 {
 	uint64_t sum = 0;
 
@@ -90,18 +90,18 @@ static void counts_continue(void **state)
 		/* Whether it is added while it rests or not. */
 		if (round % 2)
 			assert_int_equal(umt_thread_add(umt), 0);
-		blocked(umt);
+		sum_blocked(umt);
 		sleep_often();
-		assert_int_equal(blocked(umt), 0);
+		assert_int_equal(sum_blocked(umt), 0);
 		assert_int_equal(umt_resume(umt), 0);
 		if (round % 2)
 			assert_int_equal(umt_thread_remove(umt), 0);
 		assert_int_equal(umt_thread_add(umt), 0);
 		/* It may move to a core that was added up already. */
 		assert_true(holds_soon(ready_of(umt) == 1));
-		blocked(umt);
+		sum_blocked(umt);
 		sleep_often();
-		before = blocked(umt);
+		before = sum_blocked(umt);
 		assert_true(before >= NAPS);
 		assert_true(holds_soon(ready_of(umt) == 1));
 		assert_int_equal(umt_thread_remove(umt), 0);

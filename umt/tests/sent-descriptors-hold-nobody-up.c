@@ -129,7 +129,7 @@ static void hold_up(bool nonsense_first)
 	assert_true(!code || code == NOT_SENT);
 }
 
-static void begin(void)
+static void begin_umtd(void)
 {
 	umtd_begin(&umtd);
 	assert_int_equal(as_somebody(is_served, NULL), 0);
@@ -137,14 +137,14 @@ static void begin(void)
 
 static void a_packet_that_is_read(void **state)
 {
-	begin();
+	begin_umtd();
 	hold_up(false);
 	umtd_end(&umtd);
 }
 
 static void a_packet_that_goes_with_its_connection(void **state)
 {
-	begin();
+	begin_umtd();
 	hold_up(true);
 	umtd_end(&umtd);
 }

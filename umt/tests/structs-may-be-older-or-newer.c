@@ -19,7 +19,7 @@ static int open_subscriber(void *options)
 	return error;
 }
 
-static void options(void **state)
+static void options_of_subscribers(void **state)
 {
 	struct umt_options it = { .size = sizeof(it) };
 
@@ -31,7 +31,7 @@ static int get_info(void *info)
 	return umt_info(info);
 }
 
-static void backends(void **state)
+static void backends_and_reasons(void **state)
 {
 	struct umt_backends filled = { .size = sizeof(filled) };
 
@@ -43,8 +43,8 @@ static void backends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		KTEST(options),
-		KTEST(backends),
+		KTEST(options_of_subscribers),
+		KTEST(backends_and_reasons),
 	};
 
 	return cmocka_run_group_tests(tests, version_begin, NULL);

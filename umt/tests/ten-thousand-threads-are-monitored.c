@@ -14,7 +14,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool may_end;
 
-static void *waits(void *unused)
+static void *wait_for_end(void *unused)
 {
 	assert_int_equal(umt_thread_add(subscriber), 0);
 	pthread_mutex_lock(&mutex);
@@ -34,7 +34,7 @@ static void all_are_counted(void **state)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 << 10);
 	for (nr = 0; nr < NR_THREADS; nr++)
-		if (pthread_create(&threads[nr], &attr, waits, NULL))
+		if (pthread_create(&threads[nr], &attr, wait_for_end, NULL))
 			break;
 	printf("# %d threads\n", nr);
 	assert_true(nr > 0);

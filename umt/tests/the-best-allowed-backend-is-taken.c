@@ -17,7 +17,7 @@ static struct umt_backends info_of_now(void)
 	return info;
 }
 
-static int opened(unsigned backend, unsigned flags)
+static int open_backend(unsigned backend, unsigned flags)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = backend,
@@ -43,10 +43,10 @@ static int without_rights(void *unused)
 	ktest_check(info.backend == UMT_PERF || info.backend == UMT_EXPLICIT);
 	ktest_check(strlen(info.why[UMT_BPF]) > 10);
 	ktest_check(!strchr(info.why[UMT_BPF], '\n'));
-	ktest_check(opened(UMT_ANY, 0) == info.backend);
-	ktest_check(opened(UMT_BPF, 0) < 0);
-	ktest_check(opened(UMT_ANY, UMT_TRACE) < 0);
-	ktest_check(opened(UMT_EXPLICIT, 0) == UMT_EXPLICIT);
+	ktest_check(open_backend(UMT_ANY, 0) == info.backend);
+	ktest_check(open_backend(UMT_BPF, 0) < 0);
+	ktest_check(open_backend(UMT_ANY, UMT_TRACE) < 0);
+	ktest_check(open_backend(UMT_EXPLICIT, 0) == UMT_EXPLICIT);
 	return 0;
 }
 
@@ -71,8 +71,8 @@ static int without_calls(void *unused)
 	fprintf(stderr, "# %s; %s\n", info.why[UMT_BPF], info.why[UMT_PERF]);
 	ktest_check(info.backend == UMT_EXPLICIT);
 	ktest_check(strstr(info.why[UMT_PERF], "perf") != NULL);
-	ktest_check(opened(UMT_ANY, 0) == UMT_EXPLICIT);
-	ktest_check(opened(UMT_PERF, 0) == -EACCES);
+	ktest_check(open_backend(UMT_ANY, 0) == UMT_EXPLICIT);
+	ktest_check(open_backend(UMT_PERF, 0) == -EACCES);
 	return 0;
 }
 
@@ -84,9 +84,9 @@ static void without_any_explicit_calls_remain(void **state)
 static void the_environment_narrows(void **state)
 {
 	setenv("UMT_BACKEND", "explicit", 1);
-	assert_int_equal(opened(UMT_ANY, 0), UMT_EXPLICIT);
+	assert_int_equal(open_backend(UMT_ANY, 0), UMT_EXPLICIT);
 	setenv("UMT_BACKEND", "nonsense", 1);
-	assert_true(opened(UMT_ANY, 0) > 0);
+	assert_true(open_backend(UMT_ANY, 0) > 0);
 	unsetenv("UMT_BACKEND");
 }
 

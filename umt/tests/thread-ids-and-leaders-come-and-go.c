@@ -93,7 +93,7 @@ static void *leads_and_ends(void *unused)
 	return is_told(60000) ? subscriber : NULL;
 }
 
-static void *blocks(void *unused)
+static void *block_once(void *unused)
 {
 	assert_int_equal(umt_thread_add(subscriber), 0);
 	block_us(20000);
@@ -112,7 +112,7 @@ static void leaders_may_end(unsigned backend)
 	umt_want(subscriber, 1);
 	for (i = 0; i < 5; i++) {
 		pthread_create(&leader, NULL, leads_and_ends, NULL);
-		pthread_create(&worker, NULL, blocks, NULL);
+		pthread_create(&worker, NULL, block_once, NULL);
 		pthread_join(leader, &told);
 		assert_ptr_equal(told, subscriber);
 		pthread_join(worker, NULL);

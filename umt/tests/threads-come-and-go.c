@@ -13,7 +13,7 @@ struct life {
 	bool removes_itself;
 };
 
-static void begin(struct life *life, struct umt *subscriber)
+static void begin_life(struct life *life, struct umt *subscriber)
 {
 	memset(life, 0, sizeof(*life));
 	life->subscriber = subscriber;
@@ -21,7 +21,7 @@ static void begin(struct life *life, struct umt *subscriber)
 	assert_int_equal(pipe(life->answers), 0);
 }
 
-static void end(struct life *life)
+static void end_life(struct life *life)
 {
 	int i;
 
@@ -32,7 +32,7 @@ static void end(struct life *life)
 }
 
 /* Computes from one order to be busy until the next; a pipe blocks it. */
-static void *lives(void *arg)
+static void *live_by_orders(void *arg)
 {
 	struct life *life = arg;
 	char byte = 0;
@@ -46,7 +46,7 @@ static void *lives(void *arg)
 	return NULL;
 }
 
-static void order(struct life *life, char what)
+static void send_order(struct life *life, char what)
 {
 	assert_int_equal(write(life->orders[1], &what, 1), 1);
 }
@@ -65,22 +65,22 @@ static void blocked_threads_are_not_ready(unsigned backend)
 	struct life life;
 	int i;
 
-	begin(&life, subscriber);
-	pthread_create(&thread, NULL, lives, &life);
+	begin_life(&life, subscriber);
+	pthread_create(&thread, NULL, live_by_orders, &life);
 	wait_for(&life);
 	for (i = 0; i < 20; i++) {
 		/* With nothing to read it must block once more. */
 		assert_true(holds_soon(sums_of(subscriber).sleeps >=
 					       (uint64_t)i + 1 &&
 				       !ready_of(subscriber)));
-		order(&life, 'w');
+		send_order(&life, 'w');
 		wait_for(&life);
 	}
-	order(&life, 'e');
+	send_order(&life, 'e');
 	pthread_join(thread, NULL);
 	assert_true(holds_soon(!ready_of(subscriber)));
 	assert_all_zero(subscriber);
-	end(&life);
+	end_life(&life);
 	umt_close(subscriber);
 }
 
@@ -154,13 +154,13 @@ static void threads_may_just_end(unsigned backend)
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		begin(&life, subscriber);
+		begin_life(&life, subscriber);
 		life.removes_itself = i % 2;
-		pthread_create(&thread, NULL, lives, &life);
+		pthread_create(&thread, NULL, live_by_orders, &life);
 		wait_for(&life);
-		order(&life, 'e');
+		send_order(&life, 'e');
 		pthread_join(thread, NULL);
-		end(&life);
+		end_life(&life);
 	}
 	assert_true(holds_soon(!ready_of(subscriber)));
 	assert_all_zero(subscriber);

@@ -15,13 +15,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void collect(struct umt *subscriber)
+static void collect_events(struct umt *subscriber)
 {
 	nr_events = 0;
 	collect_more(subscriber);
 }
 
-static uint32_t self(void)
+static uint32_t get_tid(void)
 {
 	return (uint32_t)syscall(SYS_gettid);
 }
@@ -90,15 +90,15 @@ static void a_thread_is_followed(void **state)
 		ktest_skip("naps are over before they begin here");
 	assert_int_equal(umt_thread_remove(subscriber), 0);
 	nap_us(100);
-	collect(subscriber);
+	collect_events(subscriber);
 	assert_int_equal(seen_events[0].kind, UMT_NEW);
-	assert_int_equal(seen_events[0].tid, self());
+	assert_int_equal(seen_events[0].tid, get_tid());
 	assert_int_equal(seen_events[0].detail, getpid());
 	/* Some of the waits may be for something else. */
-	assert_in_range(count_by_reason(self(), UMT_BLOCK, UMT_WAITING), 25,
+	assert_in_range(count_by_reason(get_tid(), UMT_BLOCK, UMT_WAITING), 25,
 			naps);
-	assert_int_equal(count_by_reason(self(), UMT_GONE, -1), 1);
-	assert_order(self());
+	assert_int_equal(count_by_reason(get_tid(), UMT_GONE, -1), 1);
+	assert_order(get_tid());
 	for (i = 0; i < nr_events; i++)
 		if (seen_events[i].kind == UMT_BLOCK &&
 		    seen_events[i].reason == UMT_WAITING)
@@ -137,11 +137,11 @@ static void waits_for_page(void)
 	*(volatile char *)fault_page = 1;
 }
 
-static void *blocker(void *arg)
+static void *run_blocker(void *arg)
 {
 	struct blocker *it = arg;
 
-	it->tid = self();
+	it->tid = get_tid();
 	assert_int_equal(umt_thread_add(it->subscriber), 0);
 	it->wait();
 	assert_int_equal(umt_thread_remove(it->subscriber), 0);
@@ -167,7 +167,7 @@ static void assert_reason(struct umt *subscriber, void (*wait)(void),
 	pthread_t thread;
 
 	nr_events = 0;
-	pthread_create(&thread, NULL, blocker, &it);
+	pthread_create(&thread, NULL, run_blocker, &it);
 	assert_true(holds_soon(told_reason(subscriber) == reason));
 	release();
 	pthread_join(thread, NULL);
@@ -175,7 +175,7 @@ static void assert_reason(struct umt *subscriber, void (*wait)(void),
 	assert_order(it.tid);
 }
 
-static void unlock(void)
+static void unlock_mutex(void)
 {
 	pthread_mutex_unlock(&mutex);
 }
@@ -201,7 +201,7 @@ static void locks_are_futex(void **state)
 	struct umt *subscriber = subscriber_of(UMT_BPF, UMT_TRACE);
 
 	pthread_mutex_lock(&mutex);
-	assert_reason(subscriber, waits_for_lock, unlock, UMT_FUTEX);
+	assert_reason(subscriber, waits_for_lock, unlock_mutex, UMT_FUTEX);
 	umt_close(subscriber);
 }
 
@@ -242,7 +242,7 @@ static int find_new(int from, uint32_t *tid)
 
 	for (i = from; i < nr_events; i++)
 		if (seen_events[i].kind == UMT_NEW &&
-		    seen_events[i].tid != self()) {
+		    seen_events[i].tid != get_tid()) {
 			*tid = seen_events[i].tid;
 			return i;
 		}
@@ -274,10 +274,10 @@ static void children_are_inherited(void **state)
 	assert_int_equal(umt_thread_remove(subscriber), 0);
 	assert_true(holds_soon(!ready_of(subscriber)));
 	assert_all_zero(subscriber);
-	collect(subscriber);
+	collect_events(subscriber);
 	assert_true(find_new(0, &tid) >= 0);
 	assert_int_equal(tid, pid);
-	assert_order(self());
+	assert_order(get_tid());
 	assert_true(holds_soon(has_gone(subscriber, tid)));
 	/* The program that it became still sleeps on our account. */
 	assert_true(count_by_reason(tid, UMT_BLOCK, UMT_WAITING) >= 1);
@@ -294,7 +294,7 @@ static void others_are_not(void **state)
 	assert_int_equal(umt_thread_add(subscriber), 0);
 	assert_int_equal(system("true"), 0);
 	assert_int_equal(umt_thread_remove(subscriber), 0);
-	collect(subscriber);
+	collect_events(subscriber);
 	assert_int_equal(find_new(0, &tid), -1);
 	umt_close(subscriber);
 }

@@ -117,7 +117,7 @@ static void who_is_not_served_is_told_why(void **state)
 
 static uint32_t stop;
 
-static void *naps(void *subscriber)
+static void *nap_until_stopped(void *subscriber)
 {
 	ktest_check(umt_thread_add(subscriber) == 0);
 	while (!load(stop))
@@ -133,12 +133,12 @@ static bool counts_grow(const struct umt *subscriber)
 	return holds_soon(sums_of(subscriber).sleeps > sleeps + 100);
 }
 
-static void say(int fd)
+static void send_byte(int fd)
 {
 	ktest_check(write(fd, "", 1) == 1);
 }
 
-static void hear(int fd)
+static void receive_byte(int fd)
 {
 	char byte;
 
@@ -157,17 +157,18 @@ static int outlives_umtd(void *unused)
 	subscriber = subscribe_by_umtd(0);
 	ktest_check(subscriber != NULL);
 	for (i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, naps, subscriber);
+		pthread_create(&threads[i], NULL, nap_until_stopped,
+			       subscriber);
 	ktest_check(counts_grow(subscriber));
-	say(to_parent[1]);
+	send_byte(to_parent[1]);
 	/* It is killed. */
-	hear(to_child[0]);
+	receive_byte(to_child[0]);
 	ktest_check(counts_grow(subscriber));
 	ktest_check(subscribe_by_umtd(0) == NULL);
 	ktest_check(umt_core_fd(subscriber, 0) < 0);
-	say(to_parent[1]);
+	send_byte(to_parent[1]);
 	/* Another one is there. */
-	hear(to_child[0]);
+	receive_byte(to_child[0]);
 	next = subscribe_by_umtd(0);
 	ktest_check(next != NULL);
 	ktest_check(umt_thread_add(next) == 0);
@@ -195,13 +196,13 @@ static void a_killed_umtd_takes_nothing_away(void **state)
 	pid = fork();
 	if (!pid)
 		_exit(outlives_umtd(NULL));
-	hear(to_parent[0]);
+	receive_byte(to_parent[0]);
 	umtd_kill(&umtd);
-	say(to_child[1]);
-	hear(to_parent[0]);
+	send_byte(to_child[1]);
+	receive_byte(to_parent[0]);
 	/* The socket that the dead one left is no hindrance. */
 	umtd_run(&umtd);
-	say(to_child[1]);
+	send_byte(to_child[1]);
 	assert_int_equal(ktest_wait_for(pid, 60), 0);
 	for (i = 0; i < 2; i++) {
 		umtd_kill(&umtd);
@@ -283,7 +284,7 @@ static int holds_all_and_waits(void *unused)
 	for (i = 0; i < 32; i++)
 		ktest_check(subscribe_by_umtd(0) != NULL);
 	ktest_check(subscribe_by_umtd(0) == NULL);
-	say(to_parent[1]);
+	send_byte(to_parent[1]);
 	pause();
 	return 1;
 }
@@ -298,7 +299,7 @@ static void a_killed_process_leaves_capacity_for_the_next(void **state)
 	pid = fork();
 	if (!pid)
 		_exit(holds_all_and_waits(NULL));
-	hear(to_parent[0]);
+	receive_byte(to_parent[0]);
 	/* What is too much for one is not for another subscriber. */
 	umt_close(subscriber_of(UMT_BPF, 0));
 	kill(pid, SIGKILL);

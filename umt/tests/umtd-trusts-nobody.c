@@ -24,7 +24,7 @@ static const struct umt_ask good = { .version = UMT_BROKER_VERSION,
 				     .op = UMT_BROKER_OPEN,
 				     .ring_bytes = 65536 };
 
-static int connected(void)
+static int connect_broker(void)
 {
 	int fd = broker_connect();
 
@@ -39,7 +39,7 @@ static bool is_hung_up(int fd)
 	return recv(fd, &byte, 1, 0) <= 0;
 }
 
-static int ask(int *fd, struct umt_ask asked)
+static int ask_broker(int *fd, struct umt_ask asked)
 {
 	struct umt_answer answer;
 	int fds[UMT_BROKER_FDS_MAX];
@@ -59,32 +59,32 @@ static int says_nonsense(void *unused)
 	int fd, own;
 
 	become_somebody(SOMEBODY);
-	fd = connected();
+	fd = connect_broker();
 	asked = good;
 	asked.version++;
-	ktest_check(ask(&fd, asked) == -EPROTONOSUPPORT);
+	ktest_check(ask_broker(&fd, asked) == -EPROTONOSUPPORT);
 	asked = good;
 	asked.op = 3;
-	ktest_check(ask(&fd, asked) == -EINVAL);
+	ktest_check(ask_broker(&fd, asked) == -EINVAL);
 	asked = good;
 	asked.flags = UMT_INHERIT;
-	ktest_check(ask(&fd, asked) == -EINVAL);
+	ktest_check(ask_broker(&fd, asked) == -EINVAL);
 	asked.flags = 1u << 31;
-	ktest_check(ask(&fd, asked) == -EINVAL);
+	ktest_check(ask_broker(&fd, asked) == -EINVAL);
 	for (i = 0; i < KTEST_ARRAY_SIZE(ring_bytes); i++) {
 		asked = good;
 		asked.ring_bytes = ring_bytes[i];
-		ktest_check(ask(&fd, asked) == -EINVAL);
+		ktest_check(ask_broker(&fd, asked) == -EINVAL);
 	}
-	own = ask(&fd, good);
+	own = ask_broker(&fd, good);
 	ktest_check(own >= 0);
 	asked = good;
 	asked.op = UMT_BROKER_DOORBELL;
 	asked.subscriber = (uint32_t)own;
 	asked.cpu = UINT32_MAX;
-	ktest_check(ask(&fd, asked) == -EINVAL);
+	ktest_check(ask_broker(&fd, asked) == -EINVAL);
 	asked.subscriber = UINT32_MAX;
-	ktest_check(ask(&fd, asked) == -EINVAL);
+	ktest_check(ask_broker(&fd, asked) == -EINVAL);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ static int sends_garbage(void *unused)
 	become_somebody(SOMEBODY);
 	for (i = 0; i < 100; i++) {
 		size_t size = ktest_random_below(&random, sizeof(bytes)) + 1;
-		int fd = connected();
+		int fd = connect_broker();
 		size_t k;
 
 		for (k = 0; k < size; k++)
@@ -118,7 +118,7 @@ static int reads_no_answer(void *unused)
 	int fd, i;
 
 	become_somebody(SOMEBODY);
-	fd = connected();
+	fd = connect_broker();
 	for (i = 0; i < 2000; i++)
 		if (send(fd, &asked, sizeof(asked), MSG_NOSIGNAL) < 0)
 			return 0;
@@ -148,7 +148,7 @@ static int sends_descriptors(void *unused)
 	header->cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(header), fds, sizeof(fds));
 	asked.op = 99;
-	fd = connected();
+	fd = connect_broker();
 	for (i = 0; i < 50; i++) {
 		if (sendmsg(fd, &message, 0) < 0 && errno == EPERM)
 			return 0;
@@ -200,8 +200,9 @@ static int holds_many_connections(void *id)
 
 	become_somebody(*(unsigned *)id);
 	for (i = 0; i < 200; i++) {
-		fds[i] = connected();
-		nr += ask(&fds[i], (struct umt_ask){ 0 }) == -EPROTONOSUPPORT;
+		fds[i] = connect_broker();
+		nr += ask_broker(&fds[i], (struct umt_ask){ 0 }) ==
+		      -EPROTONOSUPPORT;
 	}
 	ktest_check(nr == 64);
 	ktest_check(write(waits[1], "", 1) == 1);
@@ -255,8 +256,8 @@ static int is_refused(void *id)
 	int fd;
 
 	become_somebody(*(unsigned *)id);
-	fd = connected();
-	ktest_check(ask(&fd, (struct umt_ask){ 0 }) != -EPROTONOSUPPORT);
+	fd = connect_broker();
+	ktest_check(ask_broker(&fd, (struct umt_ask){ 0 }) != -EPROTONOSUPPORT);
 	return 0;
 }
 
@@ -297,13 +298,13 @@ struct handed {
 
 static void open_plainly(struct handed *handed)
 {
-	handed->connection = connected();
+	handed->connection = connect_broker();
 	handed->nr = broker_ask(&handed->connection, &good, &handed->answer,
 				handed->fds, UMT_BROKER_FDS_MAX);
 	ktest_check(handed->nr > UMT_FD_LINKS);
 }
 
-static long bpf(int cmd, union bpf_attr *attr)
+static long call_bpf(int cmd, union bpf_attr *attr)
 {
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr)) < 0 ? -errno : 0;
 }
@@ -325,7 +326,7 @@ static int run_control_on(int cpu, const struct handed *handed, enum umt_op op,
 		attr.test.cpu = (uint32_t)cpu;
 		attr.test.flags = BPF_F_TEST_RUN_ON_CPU;
 	}
-	error = bpf(BPF_PROG_TEST_RUN, &attr);
+	error = call_bpf(BPF_PROG_TEST_RUN, &attr);
 	return error ? (int)error : (int)attr.test.retval;
 }
 
@@ -357,9 +358,9 @@ static int cannot_name_anothers(void *unused)
 	asked = good;
 	asked.op = UMT_BROKER_DOORBELL;
 	asked.subscriber = theirs.answer.subscriber;
-	ktest_check(ask(&mine.connection, asked) == -EINVAL);
+	ktest_check(ask_broker(&mine.connection, asked) == -EINVAL);
 	asked.op = UMT_BROKER_CLOSE;
-	ktest_check(ask(&mine.connection, asked) == -EINVAL);
+	ktest_check(ask_broker(&mine.connection, asked) == -EINVAL);
 	/* With the token, by another process than the first to use it. */
 	ktest_check(holds_soon(run_control(&theirs, UMT_OP_ADD,
 					   theirs.answer.subscriber,
@@ -393,17 +394,18 @@ static int cannot_attach_or_detach(void *unused)
 		attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoints[i];
 		attr.raw_tracepoint.prog_fd =
 			(uint32_t)handed.fds[UMT_FD_CONTROL];
-		ktest_check(bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) == -EINVAL);
+		ktest_check(call_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) ==
+			    -EINVAL);
 	}
 	for (k = UMT_FD_LINKS; k < handed.nr; k++) {
 		memset(&attr, 0, sizeof(attr));
 		attr.link_detach.link_fd = (uint32_t)handed.fds[k];
-		ktest_check(bpf(BPF_LINK_DETACH, &attr) < 0);
+		ktest_check(call_bpf(BPF_LINK_DETACH, &attr) < 0);
 		memset(&attr, 0, sizeof(attr));
 		attr.link_update.link_fd = (uint32_t)handed.fds[k];
 		attr.link_update.new_prog_fd =
 			(uint32_t)handed.fds[UMT_FD_CONTROL];
-		ktest_check(bpf(BPF_LINK_UPDATE, &attr) < 0);
+		ktest_check(call_bpf(BPF_LINK_UPDATE, &attr) < 0);
 	}
 	return 0;
 }
@@ -511,7 +513,7 @@ static int sees_nothing_of(const struct umt *subscriber,
  * comes first: it has let go of the connection then, whose end at exec is the
  * end of the subscriber, and must not come before the kernel tells of the exec.
  */
-static void execute(const struct talk *talk)
+static void execute_shell(const struct talk *talk)
 {
 	await_byte(talk->cues[0]);
 	ktest_check(dup2(talk->cues[0], STDIN_FILENO) >= 0);
@@ -539,7 +541,7 @@ static int executes_another(void *result)
 		_exit(0);
 	}
 	ktest_check(umt_thread_add(subscriber) == 0);
-	execute(&talk);
+	execute_shell(&talk);
 	return 1;
 }
 

@@ -30,7 +30,7 @@ struct client {
 	int nr_cores;
 };
 
-static void begin(struct client *client)
+static void begin_client(struct client *client)
 {
 	become_somebody(SOMEBODY);
 	*client = (struct client){ .connection = broker_connect() };
@@ -38,7 +38,7 @@ static void begin(struct client *client)
 }
 
 /* The number of a subscriber whose descriptors are kept, or -errno. */
-static int opened(struct client *client)
+static int open_subscriber(struct client *client)
 {
 	struct umt_answer answer;
 	int nr = broker_ask(&client->connection, &opening, &answer,
@@ -51,7 +51,7 @@ static int opened(struct client *client)
 	return (int)answer.subscriber;
 }
 
-static void closed(struct client *client, int subscriber)
+static void close_subscriber(struct client *client, int subscriber)
 {
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
 			       .op = UMT_BROKER_CLOSE,
@@ -73,12 +73,12 @@ static int keep_closed(struct client *client)
 	int subscriber, nr;
 
 	for (nr = 0; nr < MANY; nr++) {
-		subscriber = opened(client);
+		subscriber = open_subscriber(client);
 		if (subscriber < 0) {
 			ktest_check(subscriber == -EUSERS);
 			break;
 		}
-		closed(client, subscriber);
+		close_subscriber(client, subscriber);
 	}
 	return nr;
 }
@@ -88,19 +88,19 @@ static int keeps_rings(void *unused)
 	struct client client;
 	int i;
 
-	begin(&client);
+	begin_client(&client);
 	ktest_check(keep_closed(&client) >= BIG_MAX);
 	ktest_check(keep_closed(&client) == 0);
 	/* Also as another client; and who comes and goes may for ever. */
 	close(client.connection);
 	client.connection = broker_connect();
-	ktest_check(opened(&client) == -EUSERS);
+	ktest_check(open_subscriber(&client) == -EUSERS);
 	close_all(&client);
 	for (i = 0; i < 2 * MANY; i++) {
-		int subscriber = opened(&client);
+		int subscriber = open_subscriber(&client);
 
 		ktest_check(subscriber >= 0);
-		closed(&client, subscriber);
+		close_subscriber(&client, subscriber);
 		close_all(&client);
 	}
 	return 0;
@@ -114,8 +114,8 @@ static int keeps_doorbells(void *unused)
 	struct client client;
 	int nr, fd, said = 0, subscriber;
 
-	begin(&client);
-	subscriber = opened(&client);
+	begin_client(&client);
+	subscriber = open_subscriber(&client);
 	ktest_check(subscriber >= 0);
 	if (client.nr_cores > CORES_MAX)
 		return 0;

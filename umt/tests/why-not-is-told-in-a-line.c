@@ -125,14 +125,14 @@ static char *read_all(const char *path, size_t *size)
 }
 
 /* An empty directory over @path, for this process only. */
-static void hide(const char *path)
+static void hide_path(const char *path)
 {
 	ktest_check(!unshare(CLONE_NEWNS));
 	ktest_check(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	ktest_check(!mount("none", path, "tmpfs", 0, NULL));
 }
 
-static int expect(const char *words)
+static int expect_words(const char *words)
 {
 	struct umt_options options = { .size = sizeof(options) };
 	struct umt_backends info = { .size = sizeof(info) };
@@ -154,8 +154,8 @@ static int expect(const char *words)
 
 static int without_types(void *unused)
 {
-	hide("/sys/kernel/btf");
-	return expect("no type information of the kernel");
+	hide_path("/sys/kernel/btf");
+	return expect_words("no type information of the kernel");
 }
 
 /* It is the kernel that refuses; what is told comes from its types. */
@@ -166,25 +166,25 @@ static int without_known_arguments(void *unused)
 	int fd;
 
 	put_state_first((struct btf_header *)types);
-	hide("/sys/kernel/btf");
+	hide_path("/sys/kernel/btf");
 	fd = open(TYPES, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	ktest_check(fd >= 0 && write(fd, types, size) == (ssize_t)size);
 	close(fd);
 	refuse_bpf(BPF_PROG_LOAD, EACCES);
-	return expect("sched_switch has other arguments here");
+	return expect_words("sched_switch has other arguments here");
 }
 
 static int locked_down(void *unused)
 {
 	int fd;
 
-	hide("/sys/kernel/security");
+	hide_path("/sys/kernel/security");
 	fd = open("/sys/kernel/security/lockdown", O_CREAT | O_WRONLY, 0644);
 	ktest_check(fd >= 0);
 	ktest_check(write(fd, "none integrity [confidentiality]\n", 33) == 33);
 	close(fd);
 	refuse_bpf(BPF_PROG_LOAD, EPERM);
-	return expect("locked down");
+	return expect_words("locked down");
 }
 
 static int too_old(void *unused)
@@ -192,26 +192,27 @@ static int too_old(void *unused)
 	/* What it calls itself then begins with 2.6. */
 	ktest_check(personality(UNAME26) >= 0);
 	refuse_bpf(BPF_MAP_CREATE, EINVAL);
-	return expect("kernel 2.6");
+	return expect_words("kernel 2.6");
 }
 
 static int refused_by_verifier(void *unused)
 {
 	refuse_bpf(BPF_PROG_LOAD, EACCES);
-	return expect("the kernel refused the program: Permission denied (its "
-		      "verifier)");
+	return expect_words(
+		"the kernel refused the program: Permission denied (its "
+		"verifier)");
 }
 
 static int refused_by_policy(void *unused)
 {
 	refuse_bpf(BPF_MAP_CREATE, EPERM);
-	return expect("(by a security policy)");
+	return expect_words("(by a security policy)");
 }
 
 static int without_rights(void *unused)
 {
 	ktest_check(setgid(65534) == 0 && setuid(65534) == 0);
-	return expect("CAP_BPF and CAP_PERFMON are needed");
+	return expect_words("CAP_BPF and CAP_PERFMON are needed");
 }
 
 #define NO_NAMESPACE 77
@@ -221,19 +222,20 @@ static int with_rights_over_a_namespace(void *unused)
 {
 	if (unshare(CLONE_NEWUSER))
 		return NO_NAMESPACE;
-	return expect("rights over a user namespace are not enough");
+	return expect_words("rights over a user namespace are not enough");
 }
 
 static int without_memory_for_records(void *unused)
 {
 	refuse_bpf(BPF_MAP_DELETE_ELEM, ENOMEM);
-	return expect("keeping records of threads: Cannot allocate memory");
+	return expect_words(
+		"keeping records of threads: Cannot allocate memory");
 }
 
 static int without_bpf(void *unused)
 {
 	refuse_bpf(-1, ENOSYS);
-	return expect("there is no bpf(2)");
+	return expect_words("there is no bpf(2)");
 }
 
 static int without_perf(void *unused)
@@ -247,7 +249,7 @@ static int without_perf(void *unused)
 	return 0;
 }
 
-static void told(int (*child)(void *unused))
+static void check_told(int (*child)(void *unused))
 {
 	if (getuid())
 		ktest_skip("only root can make it so");
@@ -258,21 +260,21 @@ static void told(int (*child)(void *unused))
 #define TOLD(child)                               \
 	static void child##_is_told(void **state) \
 	{                                         \
-		told(child);                      \
+		check_told(child);                \
 	}
 
 static void locked_down_is_told(void **state)
 {
 	if (access("/sys/kernel/security", F_OK))
 		ktest_skip("no /sys/kernel/security to put a file into");
-	told(locked_down);
+	check_told(locked_down);
 }
 
 static void without_known_arguments_is_told(void **state)
 {
 	if (access(TYPES, R_OK))
 		ktest_skip("no type information of the kernel");
-	told(without_known_arguments);
+	check_told(without_known_arguments);
 }
 
 static void with_rights_over_a_namespace_is_told(void **state)
