@@ -24,7 +24,7 @@ static struct ktask_register_ctl ctl;
 static struct ktask_registration *registration;
 static struct ktask_result result;
 
-static void prepare(char *at)
+static void prepare_ctl(char *at)
 {
 	iommu = (struct ktask_iommu)KTASK_IOMMU_INIT;
 	iommu.fd = device.fd;
@@ -63,7 +63,7 @@ static void the_device_reaches_each_page(void **state)
 	long before = counts_pinned();
 
 	(void)state;
-	prepare(at);
+	prepare_ctl(at);
 	assert_int_equal(register_all(at), 0);
 	assert_int_equal(result.chunks, NR_UNITS);
 	assert_int_equal(result.units, LEN);
@@ -89,7 +89,7 @@ static void a_hole_in_any_piece_takes_all_back(void **state)
 		if (told)
 			memset(at, 1, LEN);
 		munmap(at + hole, PAGE);
-		prepare(at);
+		prepare_ctl(at);
 		if (told)
 			ctl.flags |= KTASK_REGISTER_PRESENT;
 		assert_int_equal(register_all(at), told ? -EFAULT : -ENOMEM);
@@ -110,7 +110,7 @@ static void a_refusal_of_any_piece_takes_all_back(void **state)
 		assert_int_equal(mock_map(&device, other, PAGE, IOVA + i * UNIT,
 					  MOCK_FIXED | MOCK_READABLE),
 				 0);
-		prepare(at);
+		prepare_ctl(at);
 		assert_int_equal(register_all(at), -EEXIST);
 		assert_int_equal(result.fail_offset, i * UNIT);
 		assert_int_equal(mock_unmap_all(&device), (int64_t)PAGE);
@@ -124,7 +124,7 @@ static int reach_limit(void *arg)
 {
 	ktest_check(limit_locking(LEN * 5 / 8));
 	ktest_check(mock_open(&device) == 0);
-	prepare(arg);
+	prepare_ctl(arg);
 	ktest_check(register_all(arg) == -ENOMEM);
 	ktest_check(result.fail_offset % UNIT == 0 && result.fail_offset < LEN);
 	ktest_check(nothing_is_mapped());
@@ -158,7 +158,7 @@ static void a_fork_leaves_the_parents_mappings_alone(void **state)
 	char *at = map_absent(LEN);
 
 	(void)state;
-	prepare(at);
+	prepare_ctl(at);
 	assert_int_equal(register_all(at), 0);
 	assert_int_equal(ktest_in_child(forget_in_child, NULL), 0);
 	memset(at, 3, LEN);
@@ -175,7 +175,7 @@ static void hold_all(void *arg)
 
 	(void)arg;
 	ktest_check(mock_open(&device) == 0);
-	prepare(at);
+	prepare_ctl(at);
 	if (register_all(at) == 0)
 		tell_parent();
 	for (;;)

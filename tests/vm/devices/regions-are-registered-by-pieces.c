@@ -37,7 +37,7 @@ static int close_device(void **state)
 	return 0;
 }
 
-static void prepare(char *at)
+static void prepare_ctl(char *at)
 {
 	verbs = (struct ktask_verbs)KTASK_VERBS_INIT;
 	verbs.pd = pd;
@@ -91,7 +91,7 @@ static void each_region_is_pinned_until_it_is_taken_back(void **state)
 	long before = counts_pinned();
 
 	(void)state;
-	prepare(at);
+	prepare_ctl(at);
 	assert_int_equal(register_all(at), 0);
 	check_regions(at);
 	assert_int_equal(verbs_count("mr"), NR_REGIONS);
@@ -114,7 +114,7 @@ static void present_memory_is_registered_as_it_is(void **state)
 	(void)state;
 	memset(at, 7, LEN);
 	frame = counts_frame(at + LEN / 2);
-	prepare(at);
+	prepare_ctl(at);
 	assert_int_equal(register_all(at), 0);
 	assert_int_equal(verbs_count("mr"), NR_REGIONS);
 	assert_true(frame == counts_frame(at + LEN / 2));
@@ -133,7 +133,7 @@ static void a_hole_in_any_region_takes_all_back(void **state)
 		size_t hole = i * MR_BYTES + i * 37 * PAGE;
 
 		munmap(at + hole, PAGE);
-		prepare(at);
+		prepare_ctl(at);
 		assert_int_equal(register_all(at), -ENOMEM);
 		assert_int_equal(result.fail_offset, hole);
 		assert_true(nothing_is_registered());
@@ -150,7 +150,7 @@ static void a_refusal_of_any_region_takes_all_back(void **state)
 
 		memset(at, 7, LEN);
 		mprotect(at + i * MR_BYTES, MR_BYTES, PROT_READ);
-		prepare(at);
+		prepare_ctl(at);
 		/* So that nobody but the device finds that. */
 		ctl.flags |= KTASK_REGISTER_PRESENT;
 		assert_int_equal(register_all(at), -EFAULT);
@@ -182,7 +182,7 @@ static int reach_limit(void *arg)
 static int open_and_reach_limit(void *arg)
 {
 	pd = verbs_open();
-	prepare(arg);
+	prepare_ctl(arg);
 	return reach_limit(arg);
 }
 

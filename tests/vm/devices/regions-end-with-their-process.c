@@ -22,7 +22,7 @@ static struct ktask_verbs verbs;
 static struct ktask_register_ctl ctl;
 static struct ktask_registration *registration;
 
-static void prepare(char *at)
+static void prepare_ctl(char *at)
 {
 	verbs = (struct ktask_verbs)KTASK_VERBS_INIT;
 	verbs.pd = verbs_open();
@@ -71,7 +71,7 @@ static void a_fork_leaves_the_parents_pages_alone(void **state)
 	uint64_t frames[LEN / PAGE];
 
 	(void)state;
-	prepare(at);
+	prepare_ctl(at);
 	assert_int_equal(ktask_register(&registration, at, LEN, &ctl, NULL), 0);
 	for (size_t i = 0; i < LEN / PAGE; i++)
 		frames[i] = counts_frame(at + i * PAGE);
@@ -92,7 +92,7 @@ static void a_fork_leaves_the_parents_pages_alone(void **state)
 static void hold_all(void *arg)
 {
 	(void)arg;
-	prepare(map_absent(LEN));
+	prepare_ctl(map_absent(LEN));
 	if (ktask_register(&registration, verbs.addr, LEN, &ctl, NULL) == 0)
 		tell_parent();
 	for (;;)
@@ -119,7 +119,7 @@ static int add_until_told(void *start, void *end, void *arg)
 
 static void hold_some(void *arg)
 {
-	prepare(map_absent(LEN));
+	prepare_ctl(map_absent(LEN));
 	stop_after = *(unsigned *)arg;
 	add_region = ctl.register_func;
 	ctl.register_func = add_until_told;

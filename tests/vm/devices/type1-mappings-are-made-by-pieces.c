@@ -24,7 +24,7 @@ static struct ktask_register_ctl ctl;
 static struct ktask_registration *registration;
 static struct ktask_result result;
 
-static void prepare(char *at)
+static void prepare_ctl(char *at)
 {
 	iommu = (struct ktask_iommu)KTASK_IOMMU_INIT;
 	iommu.fd = container;
@@ -53,7 +53,7 @@ static void each_piece_is_mapped_until_it_is_taken_back(void **state)
 	long before = counts_pinned();
 
 	(void)state;
-	prepare(at);
+	prepare_ctl(at);
 	assert_int_equal(register_all(at), 0);
 	assert_int_equal(result.chunks, NR_UNITS);
 	assert_int_equal(counts_pinned() - before, (long)(LEN / PAGE));
@@ -78,7 +78,7 @@ static void a_hole_in_any_piece_takes_all_back(void **state)
 		size_t hole = i * UNIT + i * 37 * PAGE;
 
 		munmap(at + hole, PAGE);
-		prepare(at);
+		prepare_ctl(at);
 		assert_int_equal(register_all(at), -ENOMEM);
 		assert_int_equal(result.fail_offset, hole);
 		assert_null(registration);
@@ -97,7 +97,7 @@ static void a_refusal_of_any_piece_takes_all_back(void **state)
 
 		assert_int_equal(
 			vfio_map(container, other, PAGE, IOVA + i * UNIT), 0);
-		prepare(at);
+		prepare_ctl(at);
 		assert_int_equal(register_all(at), -EEXIST);
 		assert_int_equal(result.fail_offset, i * UNIT);
 		assert_int_equal(vfio_unmap_all(container), PAGE);
@@ -109,7 +109,7 @@ static void a_refusal_of_any_piece_takes_all_back(void **state)
 static int reach_limit(void *arg)
 {
 	ktest_check(limit_locking(LEN * 5 / 8));
-	prepare(arg);
+	prepare_ctl(arg);
 	ktest_check(register_all(arg) == -ENOMEM);
 	/* In order: the first piece that does not fit. */
 	ktest_check(result.fail_offset == LEN * 5 / 8 / UNIT * UNIT);
@@ -136,7 +136,7 @@ static void hold_all(void *arg)
 	(void)arg;
 	container = vfio_open();
 	ktest_check(container >= 0);
-	prepare(at);
+	prepare_ctl(at);
 	if (register_all(at) == 0)
 		tell_parent();
 	for (;;)

@@ -55,7 +55,7 @@ static void raise_most(struct board *board, int running)
 		;
 }
 
-static void enter(struct board *board)
+static void enter_chunk(struct board *board)
 {
 	if (current == board->caller)
 		return;
@@ -67,13 +67,13 @@ static void enter(struct board *board)
 		atomic_inc(&board->strays);
 }
 
-static void leave(struct board *board)
+static void leave_chunk(struct board *board)
 {
 	if (current != board->caller)
 		atomic_dec(&board->running);
 }
 
-static void mark(struct board *board, void *start, void *end, int value)
+static void mark_cells(struct board *board, void *start, void *end, int value)
 {
 	uintptr_t cell;
 
@@ -87,18 +87,18 @@ int board_chunk(void *start, void *end, void *arg)
 	long first = (uintptr_t)start - 1, last = (uintptr_t)end - 1;
 	bool fails = board->fail_at >= first && board->fail_at < last;
 
-	enter(board);
+	enter_chunk(board);
 	if (board->sleep_us)
 		usleep_range(board->sleep_us, board->sleep_us * 2);
 	if (!fails)
-		mark(board, start, end, 1);
-	leave(board);
+		mark_cells(board, start, end, 1);
+	leave_chunk(board);
 	return fails ? board->error : 0;
 }
 
 void board_undo(void *start, void *end, void *arg)
 {
-	mark(arg, start, end, BOARD_UNDONE);
+	mark_cells(arg, start, end, BOARD_UNDONE);
 }
 
 void *board_iter(void *position, size_t size)

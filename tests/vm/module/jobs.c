@@ -68,7 +68,7 @@ static int helpers_do_a_part(void)
 	return with_board(400, with_helpers);
 }
 
-static int alone(struct board *board)
+static int run_alone(struct board *board)
 {
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
 
@@ -82,7 +82,7 @@ static int alone(struct board *board)
 
 static int one_thread_means_no_helper(void)
 {
-	return with_board(100, alone);
+	return with_board(100, run_alone);
 }
 
 static int in_each_mask(struct board *board, struct cpumask *mask)
@@ -158,7 +158,7 @@ static int nested_chunk(void *start, void *end, void *arg)
 }
 
 /* The job outside may have one helper, and so may all those inside. */
-static int nest(struct nested *nested)
+static int nest_jobs(struct nested *nested)
 {
 	DEFINE_KTASK_CTL(ctl, nested_chunk, nested, 1);
 	unsigned int nr = nested->board.nr / nested->width;
@@ -178,7 +178,7 @@ static int nested_jobs_share_one_budget(void)
 	int error = board_init(&nested.board, 400);
 
 	if (!error)
-		error = nest(&nested);
+		error = nest_jobs(&nested);
 	board_free(&nested.board);
 	return error;
 }
@@ -211,7 +211,7 @@ static int recursive_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int recur(struct board *board)
+static int recur_once(struct board *board)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
 	struct recursion inside = { .board = board };
@@ -236,7 +236,7 @@ static int recur(struct board *board)
 /* Which lockdep, where it is, does not take for a deadlock. */
 static int a_chunk_may_run_a_job_of_its_own_kind(void)
 {
-	return with_board(200, recur);
+	return with_board(200, recur_once);
 }
 
 static DEFINE_MUTEX(held_mutex);

@@ -47,7 +47,7 @@ int test_skip(const char *reason)
 	return -EOPNOTSUPP;
 }
 
-static const struct test *find(const char *name)
+static const struct test *find_test(const char *name)
 {
 	const struct test *test;
 	size_t i;
@@ -70,7 +70,7 @@ static ssize_t run_write(struct file *file, const char __user *from, size_t len,
 		return -EINVAL;
 	if (copy_from_user(name, from, len))
 		return -EFAULT;
-	test = find(strim(name));
+	test = find_test(strim(name));
 	if (!test)
 		return -ENOENT;
 	why[0] = 0;

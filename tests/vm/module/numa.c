@@ -15,8 +15,8 @@
 
 /* A range on each node, memory-only and CPU-only ones as well, and one on a
  * node that does not exist. */
-static int deal(struct board *board, struct ktask_node *nodes,
-		struct ktask_result *result)
+static int deal_ranges(struct board *board, struct ktask_node *nodes,
+		       struct ktask_result *result)
 {
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
 	unsigned int nr = 0;
@@ -49,7 +49,7 @@ static int ranges_of_all_nodes_are_done(void)
 	int error = board_init(&board, nr * PER_NODE);
 
 	if (!error)
-		error = nodes ? deal(&board, nodes, &result) : -ENOMEM;
+		error = nodes ? deal_ranges(&board, nodes, &result) : -ENOMEM;
 	board_free(&board);
 	kfree(nodes);
 	return error;
@@ -160,7 +160,7 @@ static unsigned int ranges_of_nodes(struct ktask_node *nodes, unsigned int max)
 }
 
 /* So that the caller's is at every place once. */
-static void rotate(struct ktask_node *nodes, unsigned int nr)
+static void rotate_nodes(struct ktask_node *nodes, unsigned int nr)
 {
 	struct ktask_node first = nodes[0];
 	unsigned int i;
@@ -225,7 +225,7 @@ static int helpers_are_bound_to_their_node(void)
 		expect(locality.nr > 0);
 		expect(!alone || locality.first[0].nid != locality.caller_nid);
 		if (alone)
-			rotate(nodes, nr);
+			rotate_nodes(nodes, nr);
 	}
 	expect(atomic_read(&locality.strays) == 0);
 	return 0;
@@ -267,7 +267,7 @@ struct occupancy {
 	atomic_t bound[NODES_MOST], most_bound[NODES_MOST]; /* to a node */
 };
 
-static void enter(atomic_t *nr, atomic_t *most_ever)
+static void count_entry(atomic_t *nr, atomic_t *most_ever)
 {
 	int now = atomic_inc_return(nr), most = atomic_read(most_ever);
 
@@ -285,9 +285,9 @@ static int occupy_chunk(void *start, void *end, void *arg)
 		schedule_timeout_uninterruptible(1);
 		return 0;
 	}
-	enter(&here->now, &here->most);
+	count_entry(&here->now, &here->most);
 	if (bound)
-		enter(&here->bound[home], &here->most_bound[home]);
+		count_entry(&here->bound[home], &here->most_bound[home]);
 	schedule_timeout_uninterruptible(2);
 	if (bound)
 		atomic_dec(&here->bound[home]);

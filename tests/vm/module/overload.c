@@ -40,7 +40,7 @@ static int count_helpers_chunk(void *start, void *end, void *arg)
 	return error;
 }
 
-static int work(struct caller *caller)
+static int run_jobs(struct caller *caller)
 {
 	struct board *board = &caller->board;
 	DEFINE_KTASK_CTL(ctl, count_helpers_chunk, caller, 1);
@@ -62,7 +62,7 @@ static int caller_main(void *arg)
 {
 	struct caller *caller = arg;
 
-	caller->error = work(caller);
+	caller->error = run_jobs(caller);
 	kthread_complete_and_exit(&caller->done, 0);
 }
 
@@ -179,7 +179,7 @@ static bool run_beside(struct hog *hog, struct board *board, int *error)
 	return helped;
 }
 
-static int share(struct hog *hog, struct board *board)
+static int share_cpus(struct hog *hog, struct board *board)
 {
 	bool helped;
 	int error;
@@ -207,7 +207,7 @@ static int a_job_gets_helpers_beside_a_longer_one(void)
 	if (!board_init(&hog->board, HOG_CELLS)) {
 		error = board_init(&board, 400);
 		if (!error)
-			error = share(hog, &board);
+			error = share_cpus(hog, &board);
 		board_free(&board);
 	}
 	board_free(&hog->board);

@@ -93,7 +93,7 @@ static int lending_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int lend(struct lending *lending)
+static int lend_priority(struct lending *lending)
 {
 	struct ktask_result result;
 	DEFINE_KTASK_CTL(ctl, lending_chunk, lending, 1);
@@ -127,7 +127,7 @@ static int a_waiting_caller_lends_its_nice_value(void)
 {
 	struct lending lending = {};
 
-	return lend(&lending);
+	return lend_priority(&lending);
 }
 
 static int a_waiting_caller_lends_to_one_at_a_time(void)
@@ -140,7 +140,7 @@ static int a_waiting_caller_lends_to_one_at_a_time(void)
 		return test_skip("fewer than four CPUs");
 	do {
 		lending = (struct lending){ .want_helpers = 2 };
-		error = lend(&lending);
+		error = lend_priority(&lending);
 	} while (!error && lending.at_once < 2 && time_before(jiffies, until));
 	if (!error && lending.at_once < 2)
 		return test_skip("no two helpers came at once");
@@ -172,7 +172,7 @@ static int rt_main(void *arg)
 	else
 		rt->error = sched_setattr_nocheck(current, &deadline);
 	if (!rt->error)
-		rt->error = lend(&rt->lending);
+		rt->error = lend_priority(&rt->lending);
 	/* Not by a return: this code may be gone by then. */
 	kthread_complete_and_exit(&rt->done, 0);
 }

@@ -229,7 +229,7 @@ static int a_chunk_may_wait_for_a_job_of_its_own_kind(void)
 	return with_board(50, hand_over);
 }
 
-static int cancel(struct board *board)
+static int cancel_job(struct board *board)
 {
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
 	struct ktask_job *job;
@@ -247,7 +247,7 @@ static int cancel(struct board *board)
 
 static int cancelled_jobs_are_undone(void)
 {
-	return with_board(50000, cancel);
+	return with_board(50000, cancel_job);
 }
 
 static int bad_starts_give_no_job(void)

@@ -18,7 +18,7 @@
 static uint8_t done[UNITS];
 static uint32_t end_steps, nr_steps;
 
-static int chunk(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	for (size_t i = (size_t)start; i < (size_t)end; i++)
 		__atomic_add_fetch(&done[i], 1, __ATOMIC_RELAXED);
@@ -26,7 +26,7 @@ static int chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static void *step(void *arg)
+static void *step_clock(void *arg)
 {
 	struct timespec now;
 
@@ -41,9 +41,9 @@ static void *step(void *arg)
 	return NULL;
 }
 
-static int run(uint64_t deadline_ns)
+static int run_job(uint64_t deadline_ns)
 {
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	memset(done, 0, sizeof(done));
 	ktask_ctl_set_chunk_us(&ctl, 1);
@@ -65,13 +65,13 @@ static void steps_of_years(void **state)
 	uint64_t start_ns;
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, step, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, step_clock, NULL), 0);
 	for (int i = 0; i < JOBS; i++) {
-		assert_int_equal(run(i % 2 ? 0 : 600000000000), 0);
+		assert_int_equal(run_job(i % 2 ? 0 : 600000000000), 0);
 		assert_true(all_done_once());
 	}
 	start_ns = ktest_now_ns();
-	assert_int_equal(run(20000000), -ETIMEDOUT);
+	assert_int_equal(run_job(20000000), -ETIMEDOUT);
 	/* Not years; a guest may stand still for a while. */
 	assert_in_range(ktest_now_ns() - start_ns, 20000000, 100000000000);
 	__atomic_store_n(&end_steps, 1, __ATOMIC_RELAXED);

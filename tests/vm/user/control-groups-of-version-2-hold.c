@@ -35,7 +35,7 @@ static cpu_set_t all;
 
 /* ---- groups ---- */
 
-static int begin(void **state)
+static int make_groups(void **state)
 {
 	static const char controllers[] = "+cpu +cpuset +pids +memory";
 
@@ -48,7 +48,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int remove_groups(void **state)
 {
 	sys_put(INNER "/cgroup.kill", "1");
 	/* The dead leave it in their own time. */
@@ -69,12 +69,12 @@ static void need_groups(void)
 		ktest_skip("needs four CPUs");
 }
 
-static void join(void)
+static void join_group(void)
 {
 	ktest_check(!sys_put(INNER "/cgroup.procs", "0"));
 }
 
-static unsigned limit(const char *name, char *why)
+static unsigned read_limit(const char *name, char *why)
 {
 	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
@@ -126,7 +126,7 @@ static void caller_step(void)
 	}
 }
 
-static int chunk(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	unsigned threads = COUNT(now.threads_now);
 
@@ -146,10 +146,11 @@ static int chunk(void *start, void *end, void *arg)
 	return READ(now.helped_after) > 20 ? -ECANCELED : 0;
 }
 
-static void watch(void (*take)(void), bool (*taken)(void), void (*give)(void))
+static void watch_helpers(void (*take)(void), bool (*taken)(void),
+			  void (*give)(void))
 {
 	uint64_t end_ns = ktest_now_ns() + PATIENCE_NS;
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	ktask_ctl_set_chunk_us(&ctl, 1);
 	memset(&now, 0, sizeof(now));
@@ -174,14 +175,14 @@ static void watch(void (*take)(void), bool (*taken)(void), void (*give)(void))
 static int half_a_cpu_far_up(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 	char why[128];
 
 	ktest_check(!sys_put(GROUP "/cpu.max", "50000 100000"));
-	join();
+	join_group();
 	now.caller = gettid();
 	ktask_ctl_set_result(&ctl, &result);
-	ktest_check(limit("cgroup-quota", why) == 1);
+	ktest_check(read_limit("cgroup-quota", why) == 1);
 	ktest_check(strstr(why, "0.50 CPUs in group /ktask-test"));
 	ktest_check(!ktask_run(NULL, 500, &ctl));
 	ktest_check(result.threads == 1 && result.units == 500);
@@ -195,16 +196,16 @@ static void half_a_cpu_two_groups_up_is_no_helper(void **state)
 
 static int the_least_of_three(void *arg)
 {
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 	char why[128];
 
 	ktest_check(!sys_put(GROUP "/cpu.max", "350000 100000"));
 	ktest_check(!sys_put(GROUP "/a/cpu.max", "110000 50000"));
 	ktest_check(!sys_put(INNER "/cpu.max", "300000 100000"));
-	join();
+	join_group();
 	memset(&now, 0, sizeof(now));
 	now.caller = gettid();
-	ktest_check(limit("cgroup-quota", why) == 2);
+	ktest_check(read_limit("cgroup-quota", why) == 2);
 	ktest_check(strstr(why, "2.20 CPUs in group /ktask-test/a"));
 	for (int i = 0; i < 20; i++)
 		ktest_check(!ktask_run(NULL, 100, &ctl));
@@ -244,14 +245,14 @@ static bool no_capacity(void)
 static int beside_others(void *arg)
 {
 	ktest_check(!sys_put(GROUP "/cpu.max", "200000 100000"));
-	join();
+	join_group();
 	for (int i = 0; i < HOGS; i++) {
 		hogs[i] = fork();
 		while (!hogs[i])
 			;
 		kill(hogs[i], SIGSTOP);
 	}
-	watch(wake_hogs, no_capacity, stop_hogs);
+	watch_helpers(wake_hogs, no_capacity, stop_hogs);
 	signal_hogs(SIGKILL);
 	return 0;
 }
@@ -286,8 +287,8 @@ static bool some_time_later(void)
 static int with_fewer_cpus(void *arg)
 {
 	all_cpus();
-	join();
-	watch(one_cpu, some_time_later, all_cpus);
+	join_group();
+	watch_helpers(one_cpu, some_time_later, all_cpus);
 	return 0;
 }
 
@@ -336,7 +337,7 @@ static int in_node_1(void *arg)
 	placement.cpus = sys_list(SYS_NODE "/node1/cpulist");
 	ktest_check(!sys_put(GROUP "/cpuset.cpus", "2-3"));
 	ktest_check(!sys_put(GROUP "/cpuset.mems", "1"));
-	join();
+	join_group();
 	now.caller = gettid();
 	while (!placement.nr_inside && ktest_now_ns() < end_ns)
 		ktest_check(!ktask_run(NULL, 300, &ctl));
@@ -362,7 +363,7 @@ static void threads_left(unsigned more)
 {
 	char text[32];
 
-	join();
+	join_group();
 	sys_get(INNER "/pids.current", text, sizeof(text));
 	ktest_check(!sys_put(GROUP "/pids.max", "%d", atoi(text) + (int)more));
 }
@@ -371,7 +372,7 @@ static unsigned run_with_threads_left(unsigned more)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	unsigned most = 0;
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	threads_left(more);
 	memset(&now, 0, sizeof(now));
@@ -391,7 +392,7 @@ static int no_thread_left(void *arg)
 	char why[128];
 
 	ktest_check(run_with_threads_left(0) == 1);
-	ktest_check(limit("cgroup-pids", why) == 1);
+	ktest_check(read_limit("cgroup-pids", why) == 1);
 	/* Nothing was even tried. */
 	sys_get(GROUP "/pids.events", why, sizeof(why));
 	ktest_check(strstr(why, "max 0"));
@@ -422,8 +423,8 @@ static int too_much_memory(void *arg)
 	char why[128], *at;
 
 	ktest_check(!sys_put(GROUP "/memory.max", "%lu", 32 * MIB));
-	join();
-	ktest_check(limit("cgroup-memory", why) <= 33);
+	join_group();
+	ktest_check(read_limit("cgroup-memory", why) <= 33);
 	ktest_check(strstr(why, "0.03 GiB of memory left"));
 	at = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -448,7 +449,7 @@ static void memory_ends_as_the_plain_call_does(void **state)
 
 static uint32_t *shared; /* chunks */
 
-static int slow(void *start, void *end, void *arg)
+static int count_and_nap(void *start, void *end, void *arg)
 {
 	COUNT(*shared);
 	usleep(1000);
@@ -458,10 +459,10 @@ static int slow(void *start, void *end, void *arg)
 static int long_job(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	DEFINE_KTASK_CTL(ctl, slow, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_and_nap, NULL, 1);
 
 	ktask_ctl_set_result(&ctl, &result);
-	join();
+	join_group();
 	ktest_check(!ktask_run(NULL, (size_t)arg, &ctl));
 	ktest_check(result.units == (size_t)arg);
 	return 0;
@@ -525,7 +526,7 @@ static void tell_permits(void)
 
 static int all_permits_are_free(void *arg)
 {
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 	unsigned nr = 0;
 
 	ktest_check(!ktask_run(NULL, 100, &ctl));
@@ -551,7 +552,8 @@ static void a_killed_group_leaves_no_permit_behind(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) \
+	cmocka_unit_test_setup_teardown(name, make_groups, remove_groups)
 
 KTEST_MAIN(T(half_a_cpu_two_groups_up_is_no_helper),
 	   T(the_least_quota_up_the_tree_holds),

@@ -84,7 +84,7 @@ static void judge_early_helper(void)
 	seen.is_judged = count_switches() == seen.switches;
 }
 
-static int chunk(void *start, void *end, void *arg)
+static int judge_chunk(void *start, void *end, void *arg)
 {
 	if (gettid() != seen.caller) {
 		count_core();
@@ -105,7 +105,7 @@ static int chunk(void *start, void *end, void *arg)
 /* The caller stays on its CPU, which a mask of one would forbid helpers. */
 static void run_job(unsigned threads)
 {
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, judge_chunk, NULL, 1);
 
 	ktask_ctl_set_max_threads(&ctl, threads);
 	ktask_ctl_set_chunk_us(&ctl, 1);

@@ -36,7 +36,7 @@ static int switch_cpu(unsigned cpu, bool online)
 	return sys_put(path, "%d", online);
 }
 
-static int begin(void **state)
+static int read_machine(void **state)
 {
 	all = sys_list(SYS_CPU "/online");
 	nr_nodes = sys_nodes(nodes);
@@ -44,7 +44,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int restore_cpus(void **state)
 {
 	for (unsigned cpu = 1; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &all))
@@ -52,7 +52,7 @@ static int end(void **state)
 	return 0;
 }
 
-static int chunk(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	for (size_t i = (size_t)start - 1; i < (size_t)end - 1; i++)
 		__atomic_add_fetch(&now.done[i], 1, __ATOMIC_RELAXED);
@@ -61,10 +61,10 @@ static int chunk(void *start, void *end, void *arg)
 }
 
 /* A range for each node that there was at first. */
-static void run(void)
+static void run_job(void)
 {
 	struct ktask_node ranges[SYS_NODES_MAX];
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	memset(now.done, 0, sizeof(now.done));
 	ktask_ctl_set_chunk_us(&ctl, 1);
@@ -121,30 +121,30 @@ static void cpus_in_a_loop(void **state)
 
 	assert_int_equal(pthread_create(&thread, NULL, move_cpus, NULL), 0);
 	while (ktest_now_ns() < end_ns)
-		run();
+		run_job();
 	__atomic_store_n(&now.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	printf("# %u moves, %u refused\n", now.nr_moves, now.nr_refused);
 	assert_true(now.nr_moves > now.nr_refused);
 	assert_cpus_counted((unsigned)CPU_COUNT(&all));
-	run();
+	run_job();
 }
 
 static void all_but_one(void **state)
 {
-	end(NULL);
+	restore_cpus(NULL);
 	assert_cpus_counted((unsigned)CPU_COUNT(&all));
-	run();
+	run_job();
 	for (unsigned cpu = 1; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &all))
 			assert_int_equal(switch_cpu(cpu, false), 0);
-	run();
+	run_job();
 	assert_cpus_counted(1);
-	run();
-	end(NULL);
-	run();
+	run_job();
+	restore_cpus(NULL);
+	run_job();
 	assert_cpus_counted((unsigned)CPU_COUNT(&all));
-	run();
+	run_job();
 }
 
 /* ---- nodes ---- */
@@ -166,15 +166,15 @@ static void all_of_a_node_during_a_job(void **state)
 
 	if (nr_nodes < 2)
 		ktest_skip("a machine of one node");
-	run();
+	run_job();
 	assert_int_equal(pthread_create(&thread, NULL, take_node, &nodes[1]),
 			 0);
-	run();
+	run_job();
 	pthread_join(thread, NULL);
 	assert_int_equal(now.nr_refused, 0);
-	run();
+	run_job();
 	assert_cpus_counted((unsigned)CPU_COUNT(&all) - nodes[1].nr_cpus);
-	run();
+	run_job();
 }
 
 /* Writes @state into each block of memory that node @id has, or had. */
@@ -220,7 +220,7 @@ static void *take_memory(void *arg)
 	return NULL;
 }
 
-static void populate(int node)
+static void populate_node(int node)
 {
 	unsigned long mask = 1ul << node;
 	size_t len = 16 << 20;
@@ -236,19 +236,19 @@ static void populate(int node)
 }
 
 /* With its memory the machine loses the node; it does not come back. */
-static void eject(int id)
+static void eject_node(int id)
 {
 	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
 
 	if (sys_put("/sys/bus/acpi/devices/PNP0C80:00/eject", "1"))
 		return;
 	while (node_is_in("online", id) && ktest_now_ns() < end_ns)
-		run();
+		run_job();
 	assert_false(node_is_in("online", id));
 	printf("# node %d is gone\n", id);
-	run();
-	run();
-	populate(-1);
+	run_job();
+	run_job();
+	populate_node(-1);
 }
 
 /* Memory only, and all of it. */
@@ -263,10 +263,10 @@ static void the_memory_of_a_node(void **state)
 	if (i == nr_nodes)
 		ktest_skip("no node has memory only");
 	error = id = nodes[i].id;
-	populate(id);
-	run();
+	populate_node(id);
+	run_job();
 	assert_int_equal(pthread_create(&thread, NULL, take_memory, &error), 0);
-	run();
+	run_job();
 	pthread_join(thread, NULL);
 	if (error == -EBUSY || error == -EINVAL || error == -ENOENT) {
 		switch_memory(id, "online");
@@ -275,16 +275,17 @@ static void the_memory_of_a_node(void **state)
 	}
 	assert_int_equal(error, 0);
 	assert_false(node_is_in("has_memory", id));
-	run();
-	populate(-1);
+	run_job();
+	populate_node(-1);
 	assert_int_equal(switch_memory(id, "online_movable"), 0);
 	assert_true(node_is_in("has_memory", id));
-	run();
-	populate(id);
-	eject(id);
+	run_job();
+	populate_node(id);
+	eject_node(id);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) \
+	cmocka_unit_test_setup_teardown(name, read_machine, restore_cpus)
 
 KTEST_MAIN(T(cpus_in_a_loop), T(all_but_one), T(all_of_a_node_during_a_job),
 	   T(the_memory_of_a_node))

@@ -54,7 +54,7 @@ static int bound_node(void)
 	return -1;
 }
 
-static bool serves(unsigned by, unsigned node)
+static bool serves_node(unsigned by, unsigned node)
 {
 	if (by == node || nodes[node].nr_cpus)
 		return by == node;
@@ -82,14 +82,14 @@ static void count_node(unsigned node, int by)
 		return;
 	}
 	COUNT(seen.nr_chunks);
-	if (serves((unsigned)by, node))
+	if (serves_node((unsigned)by, node))
 		return;
 	COUNT(seen.nr_remote);
 	if (too_early((unsigned)by, node))
 		COUNT(seen.nr_too_early);
 }
 
-static void enter(int by)
+static void enter_node(int by)
 {
 	int now = COUNT(seen.bound_now[by]);
 
@@ -101,7 +101,7 @@ static void enter(int by)
 }
 
 /* Unit u of the range of node i is i * UNITS + u. */
-static int chunk(void *start, void *end, void *arg)
+static int count_chunk(void *start, void *end, void *arg)
 {
 	size_t from = (size_t)start - 1, to = (size_t)end - 1;
 	unsigned node = (unsigned)(from / UNITS);
@@ -114,7 +114,7 @@ static int chunk(void *start, void *end, void *arg)
 	if (helper)
 		count_node(node, by);
 	if (helper && by >= 0)
-		enter(by);
+		enter_node(by);
 	for (; from < to; from++) {
 		sys_work(UNIT_US);
 		COUNT(seen.done[node][from % UNITS]);
@@ -124,10 +124,10 @@ static int chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static void run(void)
+static void run_job(void)
 {
 	struct ktask_node ranges[SYS_NODES_MAX];
-	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_chunk, NULL, 1);
 
 	ktask_ctl_set_chunk_us(&ctl, 1);
 	for (unsigned i = 0; i < nr_nodes; i++) {
@@ -160,7 +160,7 @@ static void own_node_first_then_the_nearest(void **state)
 	seen.caller = gettid();
 	end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
 	do {
-		run();
+		run_job();
 	} while (!each_node_helped() && ktest_now_ns() < end_ns);
 	printf("# %u chunks on known nodes, %u remote, %u too early; %u of "
 	       "helpers of no node\n",
@@ -200,7 +200,7 @@ static void within_the_callers_mask(void **state)
 	seen.caller = gettid();
 	assert_int_equal(sched_setaffinity(0, sizeof(two), &two), 0);
 	for (int i = 0; i < 3; i++)
-		run();
+		run_job();
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 	for (unsigned i = 0; i < nr_nodes; i++)
 		if (!CPU_ISSET(cpu, &nodes[i].cpus) &&

@@ -24,14 +24,14 @@ static unsigned nr_nodes;
 static void *pages[NR_PAGES];
 static int where[NR_PAGES];
 
-static int begin(void **state)
+static int bind_caller(void **state)
 {
 	nr_nodes = sys_nodes(nodes);
 	sched_setaffinity(0, sizeof(nodes[0].cpus), &nodes[0].cpus);
 	return 0;
 }
 
-static int end(void **state)
+static int restore_caller(void **state)
 {
 	cpu_set_t all = sys_list(SYS_CPU "/online");
 
@@ -46,7 +46,7 @@ static void need_nodes(void)
 		ktest_skip("a machine of one node");
 }
 
-static char *map(void)
+static char *map_pages(void)
 {
 	char *at = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,7 +79,7 @@ static void set_policy(int mode, unsigned long mask)
  *
  * Populates until a helper took part.  Return: the mapping.
  */
-static char *populate(const char *op, int mode, unsigned long mask)
+static char *populate_helped(const char *op, int mode, unsigned long mask)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
@@ -90,7 +90,7 @@ static char *populate(const char *op, int mode, unsigned long mask)
 		struct ktask_op_args args = { .struct_size = sizeof(args),
 					      .len = LEN };
 
-		at = map();
+		at = map_pages();
 		args.addr = at;
 		if (mode >= 0)
 			assert_int_equal(
@@ -122,7 +122,7 @@ static void on_the_callers_node_without_a_policy(void **state)
 	char *at;
 
 	need_nodes();
-	at = populate("populate", -1, 0);
+	at = populate_helped("populate", -1, 0);
 	assert_nearly_all(count_on(at, nodes[0].id));
 	munmap(at, LEN);
 }
@@ -134,7 +134,7 @@ static void on_the_node_that_the_mapping_is_bound_to(void **state)
 
 	need_nodes();
 	i = other_with_memory();
-	at = populate("populate", MPOL_BIND, 1ul << nodes[i].id);
+	at = populate_helped("populate", MPOL_BIND, 1ul << nodes[i].id);
 	assert_int_equal(count_on(at, nodes[i].id), NR_PAGES);
 	munmap(at, LEN);
 }
@@ -147,7 +147,7 @@ static void on_the_node_that_the_caller_is_bound_to(void **state)
 	need_nodes();
 	i = other_with_memory();
 	set_policy(MPOL_BIND, 1ul << nodes[i].id);
-	at = populate("fill", -1, 0);
+	at = populate_helped("fill", -1, 0);
 	assert_int_equal(count_on(at, nodes[i].id), NR_PAGES);
 	munmap(at, LEN);
 }
@@ -160,7 +160,7 @@ static void on_the_preferred_node(void **state)
 	need_nodes();
 	i = other_with_memory();
 	set_policy(MPOL_PREFERRED, 1ul << nodes[i].id);
-	at = populate("populate", -1, 0);
+	at = populate_helped("populate", -1, 0);
 	assert_nearly_all(count_on(at, nodes[i].id));
 	munmap(at, LEN);
 }
@@ -173,13 +173,14 @@ static void on_all_nodes_in_turn(void **state)
 	need_nodes();
 	i = other_with_memory();
 	set_policy(MPOL_INTERLEAVE, 1ul << nodes[i].id | 1ul << nodes[0].id);
-	at = populate("populate", -1, 0);
+	at = populate_helped("populate", -1, 0);
 	assert_in_range(count_on(at, nodes[i].id), NR_PAGES * 45 / 100,
 			NR_PAGES * 55 / 100);
 	munmap(at, LEN);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) \
+	cmocka_unit_test_setup_teardown(name, bind_caller, restore_caller)
 
 KTEST_MAIN(T(on_the_callers_node_without_a_policy),
 	   T(on_the_node_that_the_mapping_is_bound_to),

@@ -42,7 +42,7 @@ static bool wait_until(const uint32_t *flag)
 	return true;
 }
 
-static void bind(void)
+static void bind_thread(void)
 {
 	cpu_set_t one;
 
@@ -51,9 +51,9 @@ static void bind(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-static void *hold(void *arg)
+static void *hold_permit(void *arg)
 {
-	bind();
+	bind_thread();
 	permits_take((uint32_t)gettid());
 	__atomic_store_n(&shared->holds, 1, __ATOMIC_RELEASE);
 	for (;;)
@@ -70,7 +70,7 @@ static _Noreturn void run_out_of_memory(void)
 
 	sys_put(GROUP "/cgroup.procs", "0");
 	ktask_limits(limits, 1);
-	if (pthread_create(&thread, NULL, hold, NULL) ||
+	if (pthread_create(&thread, NULL, hold_permit, NULL) ||
 	    !wait_until(&shared->start))
 		_exit(1);
 	at = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -79,12 +79,12 @@ static _Noreturn void run_out_of_memory(void)
 	_exit(2);
 }
 
-static _Noreturn void hog(void)
+static _Noreturn void hog_cpu(void)
 {
 	struct sched_param param = { .sched_priority = 50 };
 	uint64_t end_ns;
 
-	bind();
+	bind_thread();
 	if (sched_setscheduler(0, SCHED_FIFO, &param))
 		_exit(1);
 	end_ns = ktest_now_ns() + HOG_NS;
@@ -129,7 +129,7 @@ static void a_permit_that_was_never_freed_is_made_up_for(void **state)
 	assert_true(wait_until(&shared->holds));
 	hogger = fork();
 	if (!hogger)
-		hog();
+		hog_cpu();
 	assert_true(wait_until(&shared->hogs));
 	__atomic_store_n(&shared->start, 1, __ATOMIC_RELEASE);
 	assert_int_equal(waitpid(victim, &status, 0), victim);

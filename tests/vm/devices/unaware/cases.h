@@ -17,7 +17,7 @@
 #define LEN (32 * MIB)
 #define RW (PROT_READ | PROT_WRITE)
 
-static inline void must(int done, const char *what)
+static inline void must_hold(int done, const char *what)
 {
 	if (done)
 		return;
@@ -46,7 +46,7 @@ static inline char *map_memory(int prot, int type, int fd)
 	char *at = mmap(NULL, LEN, prot, type | (fd < 0 ? MAP_ANONYMOUS : 0),
 			fd, 0);
 
-	must(at != MAP_FAILED, "mmap");
+	must_hold(at != MAP_FAILED, "mmap");
 	return at;
 }
 

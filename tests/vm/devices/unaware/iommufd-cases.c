@@ -37,7 +37,7 @@ int main(void)
 {
 	char *at;
 
-	must(!mock_open(&device), "opening the device");
+	must_hold(!mock_open(&device), "opening the device");
 	add_and_unmap("private", map_memory(RW, MAP_PRIVATE, -1), BOTH);
 	add_and_unmap("shared", map_memory(RW, MAP_SHARED, -1), BOTH);
 	add_and_unmap("for reading", map_memory(RW, MAP_PRIVATE, -1),
@@ -61,7 +61,7 @@ int main(void)
 	add_mapping("half of it present", at, LEN, BOTH);
 	add_mapping("present", at, LEN, BOTH);
 	for (size_t pos = 0; pos < LEN; pos += PAGE)
-		must(at[pos] == (pos % (2 * PAGE) ? 0 : 5), "contents");
+		must_hold(at[pos] == (pos % (2 * PAGE) ? 0 : 5), "contents");
 	printf("contents are kept\n");
 	return 0;
 }

@@ -79,7 +79,7 @@ static void add_beyond_limit(void)
 
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 	add_region("beyond a limit, as root", at, LEN, LOCAL_WRITE);
-	must(!setuid(65534), "setuid");
+	must_hold(!setuid(65534), "setuid");
 	add_region("beyond a limit", at, LEN, LOCAL_WRITE);
 	add_region("up to a limit", at, LEN / 2, LOCAL_WRITE);
 }
@@ -88,7 +88,7 @@ static void tell_cases(void)
 {
 	int fd = open("/tmp/unaware", O_RDWR | O_CREAT | O_TRUNC, 0600);
 
-	must(fd >= 0 && !ftruncate(fd, (off_t)LEN), "a file");
+	must_hold(fd >= 0 && !ftruncate(fd, (off_t)LEN), "a file");
 	add_and_unmap("private", map_memory(RW, MAP_PRIVATE, -1), LOCAL_WRITE);
 	add_and_unmap("shared", map_memory(RW, MAP_SHARED, -1), LOCAL_WRITE);
 	add_and_unmap("for reading", map_memory(RW, MAP_PRIVATE, -1), 0);
@@ -121,14 +121,14 @@ static void time_region(const char *name, int present)
 	struct ibv_mr *mr;
 	double start;
 
-	must(at != MAP_FAILED, "mmap");
+	must_hold(at != MAP_FAILED, "mmap");
 	madvise(at, len, MADV_NOHUGEPAGE);
 	if (present)
 		memset(at, 1, len);
 	start = seconds_now();
 	mr = ibv_reg_mr(pd, at, len, LOCAL_WRITE);
 	printf("%s %.6f\n", name, seconds_now() - start);
-	must(mr && !ibv_dereg_mr(mr), "registering");
+	must_hold(mr && !ibv_dereg_mr(mr), "registering");
 	munmap(at, len);
 }
 
@@ -137,7 +137,8 @@ int main(int argc, char **argv)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *context = list ? ibv_open_device(list[0]) : NULL;
 
-	must(context && (pd = ibv_alloc_pd(context)), "opening the device");
+	must_hold(context && (pd = ibv_alloc_pd(context)),
+		  "opening the device");
 	if (argc < 2)
 		tell_cases();
 	for (int i = 0; argc > 1 && i < atoi(argv[1]); i++) {

@@ -16,8 +16,8 @@
 
 static int container = -1;
 
-static struct vfio_iommu_type1_dma_map request(const char *at, size_t len,
-					       unsigned flags)
+static struct vfio_iommu_type1_dma_map make_request(const char *at, size_t len,
+						    unsigned flags)
 {
 	return (struct vfio_iommu_type1_dma_map){
 		.argsz = sizeof(struct vfio_iommu_type1_dma_map),
@@ -28,7 +28,7 @@ static struct vfio_iommu_type1_dma_map request(const char *at, size_t len,
 	};
 }
 
-static void add(const char *name, struct vfio_iommu_type1_dma_map map)
+static void add_mapping(const char *name, struct vfio_iommu_type1_dma_map map)
 {
 	int error;
 
@@ -43,7 +43,7 @@ static void add(const char *name, struct vfio_iommu_type1_dma_map map)
 
 static void add_and_unmap(const char *name, char *at, unsigned flags)
 {
-	add(name, request(at, LEN, flags));
+	add_mapping(name, make_request(at, LEN, flags));
 	munmap(at, LEN);
 }
 
@@ -55,19 +55,19 @@ static void add_hole(const char *name, size_t hole)
 static void add_malformed(void)
 {
 	char *at = map_memory(RW, MAP_PRIVATE, -1);
-	struct vfio_iommu_type1_dma_map map = request(at, LEN, BOTH);
+	struct vfio_iommu_type1_dma_map map = make_request(at, LEN, BOTH);
 
 	map.argsz -= 1;
-	add("too short", map);
-	map = request(at + 1, LEN / 2, BOTH);
-	add("odd address", map);
-	map = request(at, LEN - 1, BOTH);
-	add("odd length", map);
-	map = request(at, LEN, BOTH | 1u << 9);
-	add("unknown flag", map);
-	map = request(at, LEN, BOTH);
+	add_mapping("too short", map);
+	map = make_request(at + 1, LEN / 2, BOTH);
+	add_mapping("odd address", map);
+	map = make_request(at, LEN - 1, BOTH);
+	add_mapping("odd length", map);
+	map = make_request(at, LEN, BOTH | 1u << 9);
+	add_mapping("unknown flag", map);
+	map = make_request(at, LEN, BOTH);
 	map.iova = UINT64_MAX - LEN / 2 + 1;
-	add("past the last address", map);
+	add_mapping("past the last address", map);
 	munmap(at, LEN);
 	errno = 99;
 	printf("no request: %d", ioctl(container, VFIO_IOMMU_MAP_DMA, NULL));
@@ -79,7 +79,7 @@ static void add_twice(void)
 {
 	char *at = map_memory(RW, MAP_PRIVATE, -1);
 
-	must(!vfio_map(container, at, PAGE, IOVA + LEN / 2), "mapping");
+	must_hold(!vfio_map(container, at, PAGE, IOVA + LEN / 2), "mapping");
 	add_and_unmap("an address that is taken", at, BOTH);
 }
 
@@ -89,10 +89,10 @@ static void add_contents(void)
 
 	for (size_t pos = 0; pos < LEN; pos += 2 * PAGE)
 		memset(at + pos, 5, PAGE);
-	add("half of it present", request(at, LEN, BOTH));
-	add("present", request(at, LEN, BOTH));
+	add_mapping("half of it present", make_request(at, LEN, BOTH));
+	add_mapping("present", make_request(at, LEN, BOTH));
 	for (size_t pos = 0; pos < LEN; pos += PAGE)
-		must(at[pos] == (pos % (2 * PAGE) ? 0 : 5), "contents");
+		must_hold(at[pos] == (pos % (2 * PAGE) ? 0 : 5), "contents");
 	printf("contents are kept\n");
 	munmap(at, LEN);
 }
@@ -100,7 +100,7 @@ static void add_contents(void)
 int main(void)
 {
 	container = vfio_open();
-	must(container >= 0, "opening the device");
+	must_hold(container >= 0, "opening the device");
 	add_and_unmap("private", map_memory(RW, MAP_PRIVATE, -1), BOTH);
 	add_and_unmap("shared", map_memory(RW, MAP_SHARED, -1), BOTH);
 	add_and_unmap("for reading", map_memory(RW, MAP_PRIVATE, -1),
