@@ -47,15 +47,15 @@ static pid_t start_asking(struct progress *progress, unsigned long what,
 
 	if (pid)
 		return pid;
-	fd = device();
+	fd = open_device();
 	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	/* Of zero pages: long, and little memory. */
 	if (len > RANGE)
 		madvise(addr, len, MADV_NOHUGEPAGE);
 	while (!progress->error) {
-		progress->error = request(fd, what, addr, len,
-					  write ? KTASK_MEM_WRITE : 0, NULL);
+		progress->error = do_request(fd, what, addr, len,
+					     write ? KTASK_MEM_WRITE : 0, NULL);
 		progress->nr++;
 		madvise(addr, len, MADV_DONTNEED);
 	}
@@ -92,7 +92,7 @@ static int unload_soon(const char *name)
 	int error = 0;
 
 	for (int ms = 0; ms < PATIENCE_MS; ms++) {
-		error = unload(name);
+		error = unload_module(name);
 		if (error != EWOULDBLOCK)
 			break;
 		sleep_ms(1);
@@ -111,28 +111,28 @@ static void unloading_waits_for_programs(void)
 	struct progress *progress = new_progress();
 	int refused = 0, error = 0, i;
 
-	CHECK(progress && !unload("ktask_test"));
+	CHECK(progress && !unload_module("ktask_test"));
 	for (i = 0; i < 10 && !error; i++) {
 		pid_t pid = start_asking(progress, requests[i % 2], RANGE);
 
 		if (!goes_on(progress))
 			error = ETIME;
 		sleep_ms(rand() % 20);
-		refused += unload("ktask") == EWOULDBLOCK;
+		refused += unload_module("ktask") == EWOULDBLOCK;
 		kill(pid, SIGKILL);
 		status_of(pid);
 		if (!error)
 			error = unload_soon("ktask");
 		if (!error)
-			error = load("/ktask.ko", "");
+			error = load_module("/ktask.ko", "");
 	}
 	munmap(progress, sizeof(*progress));
 	CHECK(unload_soon("ktask") == 0 && load_both());
 	if (!error && refused == i)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "round %d: %s, refused %d times", i,
-		    strerror(error), refused);
+		say_verdict(false, __func__, "round %d: %s, refused %d times",
+			    i, strerror(error), refused);
 }
 
 /* ---- CPUs that go away ---- */
@@ -146,7 +146,7 @@ static void requests_survive_cpu_hotplug(void)
 	pid_t pid;
 
 	if (nr_cpus < 2) {
-		say(true, __func__, "one CPU");
+		say_verdict(true, __func__, "one CPU");
 		return;
 	}
 	CHECK(progress);
@@ -165,10 +165,10 @@ static void requests_survive_cpu_hotplug(void)
 	well = well && goes_on(progress);
 	kill(pid, SIGKILL);
 	if (status_of(pid) == 1000 && well)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "move %u: %s", moves,
-		    strerror(progress->error));
+		say_verdict(false, __func__, "move %u: %s", moves,
+			    strerror(progress->error));
 	munmap(progress, sizeof(*progress));
 }
 
@@ -253,19 +253,21 @@ static void a_suspended_machine_goes_on(void)
 		if (error < 0)
 			continue;
 		nr++;
-		note("a job while this machine sleeps (%s): %s",
-		     sleeps[i].level, strerror(error));
+		note_line("a job while this machine sleeps (%s): %s",
+			  sleeps[i].level, strerror(error));
 		well = !error && goes_on(progress);
 	}
 	kill(pid, SIGKILL);
 	status_of(pid);
 	if (!well)
-		say(false, __func__, "%s: %s, request: %s", sleeps[i - 1].level,
-		    strerror(error), strerror(progress->error));
+		say_verdict(false, __func__, "%s: %s, request: %s",
+			    sleeps[i - 1].level, strerror(error),
+			    strerror(progress->error));
 	else if (!nr)
-		say(true, __func__, "this kernel cannot test suspending");
+		say_verdict(true, __func__,
+			    "this kernel cannot test suspending");
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	munmap(progress, sizeof(*progress));
 }
 
@@ -367,14 +369,14 @@ static void memory_may_be_unmapped_while_it_is_used(void)
 	}
 	kill(pid, SIGKILL);
 	status_of(pid);
-	note("%u times memory went and came", moved);
+	note_line("%u times memory went and came", moved);
 	if (error || !well)
-		say(false, __func__, "%s, request: %s", strerror(error),
-		    strerror(progress->error));
+		say_verdict(false, __func__, "%s, request: %s", strerror(error),
+			    strerror(progress->error));
 	else if (!moved)
-		say(true, __func__, "no memory can be taken away here");
+		say_verdict(true, __func__, "no memory can be taken away here");
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	munmap(progress, sizeof(*progress));
 }
 

@@ -33,32 +33,33 @@ static bool all_are(const char *addr, size_t len, char value)
 
 static void clear_makes_every_byte_zero(void)
 {
-	int fd = device();
-	char *addr = map(RANGE), *hole = addr + 12 * MIB;
+	int fd = open_device();
+	char *addr = map_memory(RANGE), *hole = addr + 12 * MIB;
 	void *failed;
 
 	CHECK(fd >= 0 && addr);
 	memset(addr, 'x', RANGE);
-	CHECK(!request(fd, KTASK_IOC_CLEAR, addr + PAGE, RANGE - 3 * PAGE, 0,
-		       NULL));
+	CHECK(!do_request(fd, KTASK_IOC_CLEAR, addr + PAGE, RANGE - 3 * PAGE, 0,
+			  NULL));
 	CHECK(all_are(addr, PAGE, 'x') && all_are(addr + PAGE, PAGE, 0));
 	CHECK(all_are(addr + PAGE, RANGE - 3 * PAGE, 0));
 	CHECK(all_are(addr + RANGE - 2 * PAGE, 2 * PAGE, 'x'));
 	/* What is not there comes to be there. */
 	madvise(addr, RANGE, MADV_DONTNEED);
-	CHECK(!request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL));
-	CHECK(present(addr, RANGE) == RANGE / PAGE);
+	CHECK(!do_request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL));
+	CHECK(count_pages(addr, RANGE) == RANGE / PAGE);
 	mprotect(hole, PAGE, PROT_READ);
-	CHECK(request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, &failed) == EFAULT);
+	CHECK(do_request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, &failed) ==
+	      EFAULT);
 	CHECK(failed == hole);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void clear_makes_a_memfd_zero(void)
 {
-	int fd = device(), file = memfd_create("test", MFD_ALLOW_SEALING);
+	int fd = open_device(), file = memfd_create("test", MFD_ALLOW_SEALING);
 	char *addr;
 	uint64_t failed;
 
@@ -88,7 +89,7 @@ static void clear_makes_a_memfd_zero(void)
 	      EACCES);
 	close(file);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* A process with memory that it does not touch, until it is killed. */
@@ -96,7 +97,7 @@ static pid_t start_sleeper(char **addr)
 {
 	pid_t pid;
 
-	*addr = map(RANGE);
+	*addr = map_memory(RANGE);
 	pid = fork();
 	if (pid == 0)
 		for (;;)
@@ -136,7 +137,7 @@ static size_t present_of(pid_t pid, const char *addr, size_t len)
 
 static void memory_of_another_process_is_populated(void)
 {
-	int fd = device(), of, reader, status;
+	int fd = open_device(), of, reader, status;
 	uint64_t failed;
 	char *addr;
 	pid_t pid = start_sleeper(&addr);
@@ -149,7 +150,7 @@ static void memory_of_another_process_is_populated(void)
 	CHECK(!request_of(fd, KTASK_IOC_POPULATE, of, at, RANGE,
 			  KTASK_MEM_WRITE, NULL));
 	CHECK(present_of(pid, addr, RANGE) == RANGE / PAGE);
-	CHECK(present(addr, RANGE) == 0);
+	CHECK(count_pages(addr, RANGE) == 0);
 	/* Reading is enough to populate for reading. */
 	CHECK(!request_of(fd, KTASK_IOC_POPULATE, reader, at, RANGE, 0, NULL));
 	CHECK(request_of(fd, KTASK_IOC_POPULATE, reader, at, RANGE,
@@ -169,13 +170,13 @@ static void memory_of_another_process_is_populated(void)
 	close(reader);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* It is the right to open the file, which is the kernel's to give. */
 static void memory_of_the_more_privileged_stays_theirs(void)
 {
-	int fd = device(), status;
+	int fd = open_device(), status;
 	char *addr;
 	pid_t victim = start_sleeper(&addr), pid = fork();
 
@@ -192,13 +193,13 @@ static void memory_of_the_more_privileged_stays_theirs(void)
 	munmap(addr, RANGE);
 	close(fd);
 	CHECK(status == 0);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* The process dies in the middle, again and again. */
 static void the_populated_process_may_die_meanwhile(void)
 {
-	int fd = device();
+	int fd = open_device();
 
 	for (int i = 0; i < 20; i++) {
 		char *addr;
@@ -222,7 +223,7 @@ static void the_populated_process_may_die_meanwhile(void)
 		      status == EINTR || status == ENOMEM);
 	}
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* Populating it for reading takes seconds, and no memory but its page tables. */
@@ -275,7 +276,7 @@ static int populate_the_dying(int fd)
 /* Else it would make memory for nobody, to its end. */
 static void a_request_ends_with_the_populated_process(void)
 {
-	int fd = device(), status = 0;
+	int fd = open_device(), status = 0;
 
 	CHECK(fd >= 0);
 	/* It may have been faster than the signal. */
@@ -283,9 +284,9 @@ static void a_request_ends_with_the_populated_process(void)
 		status = populate_the_dying(fd);
 	close(fd);
 	if (status == ESRCH)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%s", strerror(status));
+		say_verdict(false, __func__, "%s", strerror(status));
 }
 
 /* ---- ahead of the touch ---- */
@@ -296,7 +297,7 @@ static void a_request_ends_with_the_populated_process(void)
 
 static void what_is_made_ahead_is_there(void)
 {
-	int fd = device(), of;
+	int fd = open_device(), of;
 	char *addr;
 	pid_t pid = start_sleeper(&addr);
 	uint64_t at = (uintptr_t)addr, failed;
@@ -311,7 +312,7 @@ static void what_is_made_ahead_is_there(void)
 	/* For writing, and of another process. */
 	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, at, PAGE, KTASK_MEM_AHEAD,
 			 NULL) == EINVAL);
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, AHEAD, NULL) ==
+	CHECK(do_request(fd, KTASK_IOC_POPULATE, addr, PAGE, AHEAD, NULL) ==
 	      EINVAL);
 	CHECK(request_of(fd, KTASK_IOC_CLEAR, of, at, PAGE, KTASK_MEM_AHEAD,
 			 NULL) == EINVAL);
@@ -322,7 +323,7 @@ static void what_is_made_ahead_is_there(void)
 	close(of);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* All of its pages wait for an answer, which nobody gives. */
@@ -386,8 +387,8 @@ static int make_kinds_ahead(int fd, int of, char *addr, pid_t pid)
 
 static void only_ordinary_memory_is_made_ahead(void)
 {
-	int fd = device(), of, wrong, file = memfd_create("test", 0);
-	char *addr = map(KINDS * PART);
+	int fd = open_device(), of, wrong, file = memfd_create("test", 0);
+	char *addr = map_memory(KINDS * PART);
 	char *ready = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
@@ -414,18 +415,18 @@ static void only_ordinary_memory_is_made_ahead(void)
 	munmap(ready, PAGE);
 	close(fd);
 	if (wrong < 0)
-		say(true, __func__, "no userfaultfd");
+		say_verdict(true, __func__, "no userfaultfd");
 	else if (wrong)
-		say(false, __func__, "kind %d", wrong);
+		say_verdict(false, __func__, "kind %d", wrong);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 /* Locked as it is touched: a page more would be one that cannot be taken back. */
 static void locked_memory_is_not_made_ahead(void)
 {
-	int fd = device(), of, error;
-	char *addr = map(PART);
+	int fd = open_device(), of, error;
+	char *addr = map_memory(PART);
 	pid_t pid;
 
 	CHECK(fd >= 0 && addr);
@@ -445,7 +446,7 @@ static void locked_memory_is_not_made_ahead(void)
 	munmap(addr, PART);
 	close(fd);
 	CHECK(error == EFAULT);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* ---- a page that never comes ---- */
@@ -460,11 +461,11 @@ static pid_t start_waiting(unsigned long what)
 
 	if (pid)
 		return pid;
-	addr = map(SMALL);
+	addr = map_memory(SMALL);
 	if (!addr || !register_range(addr, SMALL))
 		_exit(1);
-	request(device(), what, addr, SMALL,
-		what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0, NULL);
+	do_request(open_device(), what, addr, SMALL,
+		   what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0, NULL);
 	_exit(2);
 }
 
@@ -531,14 +532,14 @@ static void a_killed_caller_waits_for_no_page(void)
 	}
 	write_file(ONLY_IDLE_MS, "500");
 	if (status < 0)
-		say(false, __func__, "it is there after %u helpers waited",
-		    stuck);
+		say_verdict(false, __func__,
+			    "it is there after %u helpers waited", stuck);
 	else if (status == 1)
-		say(true, __func__, "no userfaultfd");
+		say_verdict(true, __func__, "no userfaultfd");
 	else if (!stuck)
-		say(true, __func__, "no helper has begun");
+		say_verdict(true, __func__, "no helper has begun");
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 void test_clients(void)

@@ -41,16 +41,16 @@ static void survive_moving_cpus(const char *name, const char *job)
 	int status = 0, i;
 
 	if (nr_cpus < 2) {
-		say(true, name, "one CPU");
+		say_verdict(true, name, "one CPU");
 		return;
 	}
 	/* One move can outlast a job where CPUs are slow. */
 	for (i = 0; (i < 3 || (moves <= 3 && i < 30)) && !status; i++)
 		status = job_among_moving_cpus(job, nr_cpus, &moves);
 	if (!status && moves > 3)
-		say(true, name, NULL);
+		say_verdict(true, name, NULL);
 	else
-		say(false, name, "status %d, %u moves", status, moves);
+		say_verdict(false, name, "status %d, %u moves", status, moves);
 }
 
 static void jobs_survive_cpu_hotplug(void)

@@ -48,7 +48,7 @@ static void the_device_is_not_for_everybody(void)
 
 	CHECK(!stat("/dev/ktask", &status));
 	CHECK((status.st_mode & 07777) == 0660);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 #define GROUP_KTASK 1234
@@ -64,8 +64,8 @@ static int populate_as_member(gid_t gid)
 	fd = open("/dev/ktask", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return errno;
-	return request(fd, KTASK_IOC_POPULATE, map(MIB), MIB, KTASK_MEM_WRITE,
-		       NULL);
+	return do_request(fd, KTASK_IOC_POPULATE, map_memory(MIB), MIB,
+			  KTASK_MEM_WRITE, NULL);
 }
 
 static int status_as_member(gid_t gid)
@@ -88,107 +88,109 @@ static void members_of_its_group_may_use_it(void)
 	CHECK(!chown("/dev/ktask", 0, 0));
 	CHECK(member == 0);
 	CHECK(other == EACCES);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void populate_makes_every_page_present(void)
 {
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 	size_t half = RANGE / 2 + PAGE;
 
 	CHECK(fd >= 0 && addr);
-	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, 0, 0, NULL));
-	CHECK(present(addr, RANGE) == 0);
-	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, half, KTASK_MEM_WRITE,
-		       NULL));
-	CHECK(present(addr, half) == half / PAGE);
+	CHECK(!do_request(fd, KTASK_IOC_POPULATE, addr, 0, 0, NULL));
+	CHECK(count_pages(addr, RANGE) == 0);
+	CHECK(!do_request(fd, KTASK_IOC_POPULATE, addr, half, KTASK_MEM_WRITE,
+			  NULL));
+	CHECK(count_pages(addr, half) == half / PAGE);
 	addr[0] = 1;
-	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, NULL));
-	CHECK(present(addr, RANGE) == RANGE / PAGE);
+	CHECK(!do_request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, NULL));
+	CHECK(count_pages(addr, RANGE) == RANGE / PAGE);
 	CHECK(addr[0] == 1 && addr[PAGE] == 0);
 	CHECK(locked_bytes() == 0);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void populate_names_the_address_that_failed(void)
 {
-	int fd = device();
-	char *addr = map(RANGE), *hole = addr + 10 * MIB + 5 * PAGE;
+	int fd = open_device();
+	char *addr = map_memory(RANGE), *hole = addr + 10 * MIB + 5 * PAGE;
 	void *failed;
 
 	CHECK(fd >= 0 && addr);
 	munmap(hole, PAGE);
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, &failed) ==
+	CHECK(do_request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, &failed) ==
 	      EFAULT);
 	CHECK(failed == hole);
 	mprotect(addr, PAGE, PROT_READ);
-	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, PAGE, 0, &failed));
+	CHECK(!do_request(fd, KTASK_IOC_POPULATE, addr, PAGE, 0, &failed));
 	CHECK(!failed);
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, KTASK_MEM_WRITE,
-		      &failed) == EFAULT);
+	CHECK(do_request(fd, KTASK_IOC_POPULATE, addr, PAGE, KTASK_MEM_WRITE,
+			 &failed) == EFAULT);
 	CHECK(failed == addr);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void pinned_pages_are_counted_and_returned(void)
 {
-	int fd = device(), copy = dup(fd);
-	char *addr = map(RANGE);
-	long before = pinned();
+	int fd = open_device(), copy = dup(fd);
+	char *addr = map_memory(RANGE);
+	long before = count_pinned();
 
 	CHECK(fd >= 0 && copy >= 0 && addr);
-	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
+	CHECK(!do_request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
 	CHECK(locked_bytes() == RANGE);
 	CHECK(pins_become(before + (long)(RANGE / PAGE)));
-	CHECK(present(addr, RANGE) == RANGE / PAGE);
+	CHECK(count_pages(addr, RANGE) == RANGE / PAGE);
 	/* Overlaps, and what is not a pin. */
-	CHECK(request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) == EEXIST);
-	CHECK(request(fd, KTASK_IOC_UNPIN, addr, RANGE / 2, 0, NULL) == ENOENT);
+	CHECK(do_request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) ==
+	      EEXIST);
+	CHECK(do_request(fd, KTASK_IOC_UNPIN, addr, RANGE / 2, 0, NULL) ==
+	      ENOENT);
 	CHECK(locked_bytes() == RANGE);
-	CHECK(!request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL));
-	CHECK(request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL) == ENOENT);
+	CHECK(!do_request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL));
+	CHECK(do_request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL) == ENOENT);
 	CHECK(locked_bytes() == 0 && pins_become(before));
 	/* Closing unpins, but not before the last copy is closed. */
-	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
+	CHECK(!do_request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
 	close(fd);
 	CHECK(locked_bytes() == RANGE);
 	close(copy);
 	CHECK(locked_bytes() == 0 && pins_become(before));
 	munmap(addr, RANGE);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void a_failed_pin_pins_nothing(void)
 {
-	int fd = device();
-	char *addr = map(RANGE), *hole = addr + RANGE - 3 * PAGE;
-	long before = pinned();
+	int fd = open_device();
+	char *addr = map_memory(RANGE), *hole = addr + RANGE - 3 * PAGE;
+	long before = count_pinned();
 	void *failed;
 
 	CHECK(fd >= 0 && addr);
 	munmap(hole, PAGE);
-	CHECK(request(fd, KTASK_IOC_PIN, addr, RANGE, 0, &failed) == EFAULT);
+	CHECK(do_request(fd, KTASK_IOC_PIN, addr, RANGE, 0, &failed) == EFAULT);
 	CHECK(failed == hole);
 	CHECK(locked_bytes() == 0 && pins_become(before));
 	/* It is not in the way of another. */
-	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE / 2, 0, NULL));
+	CHECK(!do_request(fd, KTASK_IOC_PIN, addr, RANGE / 2, 0, NULL));
 	close(fd);
 	CHECK(locked_bytes() == 0 && pins_become(before));
 	munmap(addr, RANGE);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void a_pin_that_cannot_be_told_is_undone(void)
 {
-	struct ktask_mem *told = (void *)map(PAGE);
-	int fd = device();
-	char *addr = map(RANGE);
-	long before = pinned();
+	struct ktask_mem *told = (void *)map_memory(PAGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
+	long before = count_pinned();
 
 	CHECK(fd >= 0 && addr && told);
 	*told = (struct ktask_mem){ .size = sizeof(*told),
@@ -200,7 +202,7 @@ static void a_pin_that_cannot_be_told_is_undone(void)
 	munmap(told, PAGE);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static int pin_as_nobody(int fd, char *addr)
@@ -211,20 +213,20 @@ static int pin_as_nobody(int fd, char *addr)
 		return 1;
 	if (open("/dev/ktask", O_RDWR) >= 0)
 		return 2;
-	if (request(fd, KTASK_IOC_PIN, addr, MIB + PAGE, 0, NULL) != ENOMEM)
+	if (do_request(fd, KTASK_IOC_PIN, addr, MIB + PAGE, 0, NULL) != ENOMEM)
 		return 3;
-	if (locked_bytes() || request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
+	if (locked_bytes() || do_request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
 		return 4;
-	if (request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) != ENOMEM)
+	if (do_request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) != ENOMEM)
 		return 5;
 	return locked_bytes() == MIB ? 0 : 6;
 }
 
 static void pins_respect_the_limit_of_locked_memory(void)
 {
-	int fd = device(), status;
-	char *addr = map(RANGE);
-	long before = pinned();
+	int fd = open_device(), status;
+	char *addr = map_memory(RANGE);
+	long before = count_pinned();
 	pid_t pid;
 
 	CHECK(fd >= 0 && addr);
@@ -235,22 +237,22 @@ static void pins_respect_the_limit_of_locked_memory(void)
 	close(fd);
 	munmap(addr, RANGE);
 	if (status)
-		say(false, __func__, "step %d", status);
+		say_verdict(false, __func__, "step %d", status);
 	else if (!pins_become(before))
-		say(false, __func__, "pins are left");
+		say_verdict(false, __func__, "pins are left");
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 /* The child of a process that has pinned what it may, and is gone; tells its
  * parent's parent. */
 static void pin_as_orphan(int fd, int report, pid_t parent)
 {
-	char *addr = map(MIB), outcome;
+	char *addr = map_memory(MIB), outcome;
 
 	for (int ms = 0; ms < PATIENCE_MS && getppid() == parent; ms++)
 		sleep_ms(1);
-	outcome = (char)request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL);
+	outcome = (char)do_request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL);
 	_exit(write(report, &outcome, 1) != 1);
 }
 
@@ -258,11 +260,11 @@ static int pin_and_leave(int fd, int report)
 {
 	struct rlimit limit = { MIB, MIB };
 	pid_t self = getpid(), pid;
-	char *addr = map(MIB);
+	char *addr = map_memory(MIB);
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(65534) || setuid(65534))
 		return 1;
-	if (request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
+	if (do_request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
 		return 2;
 	pid = fork();
 	if (pid == 0)
@@ -272,8 +274,8 @@ static int pin_and_leave(int fd, int report)
 
 static void what_a_process_leaves_pinned_counts_for_its_user(void)
 {
-	int fd = device(), ends[2], status;
-	long before = pinned();
+	int fd = open_device(), ends[2], status;
+	long before = count_pinned();
 	char outcome = 0;
 	pid_t pid;
 
@@ -288,28 +290,28 @@ static void what_a_process_leaves_pinned_counts_for_its_user(void)
 		outcome = 0;
 	close(ends[0]);
 	if (status)
-		say(false, __func__, "step %d", status);
+		say_verdict(false, __func__, "step %d", status);
 	else if (outcome != ENOMEM)
-		say(false, __func__, "%s", strerror(outcome));
+		say_verdict(false, __func__, "%s", strerror(outcome));
 	else if (!pins_become(before))
-		say(false, __func__, "pins are left");
+		say_verdict(false, __func__, "pins are left");
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 /* Pins or populates for ever. */
 static void ask_until_killed(bool pins)
 {
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 
 	for (;;) {
 		if (pins) {
-			request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL);
-			request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL);
+			do_request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL);
+			do_request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL);
 		} else {
-			request(fd, KTASK_IOC_POPULATE, addr, RANGE,
-				KTASK_MEM_WRITE, NULL);
+			do_request(fd, KTASK_IOC_POPULATE, addr, RANGE,
+				   KTASK_MEM_WRITE, NULL);
 		}
 		madvise(addr, RANGE, MADV_DONTNEED);
 	}
@@ -358,7 +360,7 @@ static bool pages_come_back(long before)
 
 static void killed_processes_leave_no_page(void)
 {
-	long before = pinned(), kib = pages_kib();
+	long before = count_pinned(), kib = pages_kib();
 
 	for (int i = 0; i < 20; i++) {
 		pid_t pid = fork();
@@ -372,10 +374,11 @@ static void killed_processes_leave_no_page(void)
 	CHECK(pins_become(before));
 	CHECK(kib > 0);
 	if (pages_come_back(kib)) {
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 		return;
 	}
-	say(false, __func__, "%ld KiB are not free again", pages_kib() - kib);
+	say_verdict(false, __func__, "%ld KiB are not free again",
+		    pages_kib() - kib);
 }
 
 static uint64_t any_address(uint64_t addr)
@@ -448,26 +451,26 @@ static void fuzz_once(int fd, char *addr)
 /* Random requests in a process of their own, which they may harm. */
 static void fuzzed_requests_harm_nobody(void)
 {
-	long before = pinned();
+	long before = count_pinned();
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		struct rlimit limit = { 8 * MIB, 8 * MIB };
-		char *addr = map(RANGE);
-		int fd = device();
+		char *addr = map_memory(RANGE);
+		int fd = open_device();
 
 		setrlimit(RLIMIT_MEMLOCK, &limit);
 		/* Some of what fd may be. */
 		if (memfd_create("fuzz", 0) < 0 || fd < 0 || !addr ||
 		    open("/proc/self/mem", O_RDWR) < 0 || setuid(65534))
 			_exit(1);
-		for (unsigned nr = rounds(FUZZ); nr; nr--)
+		for (unsigned nr = scale_rounds(FUZZ); nr; nr--)
 			fuzz_once(fd, addr);
 		_exit(0);
 	}
 	CHECK(status_of(pid) == 0);
 	CHECK(pins_become(before));
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 static void bad_requests_are_refused(void)
@@ -475,8 +478,8 @@ static void bad_requests_are_refused(void)
 	struct ktask_mem mem[2] = {
 		{ .size = sizeof(*mem) },
 	};
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 
 	CHECK(fd >= 0 && addr);
 	mem->addr = (uintptr_t)addr;
@@ -497,23 +500,24 @@ static void bad_requests_are_refused(void)
 	mem->reserved[4] = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
 	mem->reserved[4] = 0;
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, 4, NULL) == EINVAL);
-	CHECK(request(fd, KTASK_IOC_CLEAR, addr, PAGE, KTASK_MEM_WRITE, NULL) ==
+	CHECK(do_request(fd, KTASK_IOC_POPULATE, addr, PAGE, 4, NULL) ==
 	      EINVAL);
-	CHECK(request(fd, KTASK_IOC_PIN, addr, PAGE, KTASK_MEM_WRITE, NULL) ==
-	      EINVAL);
+	CHECK(do_request(fd, KTASK_IOC_CLEAR, addr, PAGE, KTASK_MEM_WRITE,
+			 NULL) == EINVAL);
+	CHECK(do_request(fd, KTASK_IOC_PIN, addr, PAGE, KTASK_MEM_WRITE,
+			 NULL) == EINVAL);
 	CHECK(request_of(fd, KTASK_IOC_PIN, 0, 0, PAGE, 0, NULL) == EINVAL);
 	CHECK(request_of(fd, KTASK_IOC_UNPIN, 0, 0, PAGE, 0, NULL) == EINVAL);
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr + 1, PAGE, 0, NULL) ==
+	CHECK(do_request(fd, KTASK_IOC_POPULATE, addr + 1, PAGE, 0, NULL) ==
 	      EINVAL);
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr, 1, 0, NULL) == EINVAL);
-	CHECK(request(fd, KTASK_IOC_PIN, (void *)-PAGE, PAGE, 0, NULL) ==
+	CHECK(do_request(fd, KTASK_IOC_POPULATE, addr, 1, 0, NULL) == EINVAL);
+	CHECK(do_request(fd, KTASK_IOC_PIN, (void *)-PAGE, PAGE, 0, NULL) ==
 	      EFAULT);
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, NULL) < 0 && errno == EFAULT);
 	CHECK(ioctl(fd, 0x1234, mem) < 0 && errno == ENOTTY);
 	munmap(addr, RANGE);
 	close(fd);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* ---- a request that changes while it is read ---- */
@@ -548,7 +552,7 @@ static unsigned ask_while_changing(int fd, struct ktask_mem *mem, char *addr)
 	for (int i = 0; i < CHANGES && !wrong; i++) {
 		madvise(addr, PAGE, MADV_DONTNEED);
 		if (ioctl(fd, KTASK_IOC_POPULATE, mem))
-			wrong += errno != EFAULT || present(addr, PAGE);
+			wrong += errno != EFAULT || count_pages(addr, PAGE);
 	}
 	changing.end = true;
 	pthread_join(thread, NULL);
@@ -558,8 +562,8 @@ static unsigned ask_while_changing(int fd, struct ktask_mem *mem, char *addr)
 /* The answer would be written where a longer one would have it: here is nothing. */
 static void a_size_that_changes_is_read_once(void)
 {
-	char *addr = map(PAGE), *mapping = map(2 * PAGE);
-	int fd = device();
+	char *addr = map_memory(PAGE), *mapping = map_memory(2 * PAGE);
+	int fd = open_device();
 	struct ktask_mem *mem;
 	unsigned wrong;
 
@@ -574,7 +578,7 @@ static void a_size_that_changes_is_read_once(void)
 	munmap(addr, PAGE);
 	close(fd);
 	CHECK(!wrong);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 void test_device(void)

@@ -31,7 +31,7 @@ int run_program(const char *path, const char *argument)
 	said = fdopen(ends[0], "r");
 	while (said && fgets(line, sizeof(line), said)) {
 		line[strcspn(line, "\n")] = '\0';
-		note("%s", line);
+		note_line("%s", line);
 	}
 	if (said)
 		fclose(said);
@@ -43,11 +43,11 @@ static void both_engines_do_the_same(void)
 	int status;
 
 	if (access("/engines", X_OK)) {
-		say(true, __func__, "tests/vm/engines is not built");
+		say_verdict(true, __func__, "tests/vm/engines is not built");
 		return;
 	}
 	status = run_program("/engines", NULL);
-	say(status == 0, __func__, status ? "status %d" : NULL, status);
+	say_verdict(status == 0, __func__, status ? "status %d" : NULL, status);
 }
 
 void test_engines(void)

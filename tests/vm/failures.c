@@ -76,14 +76,14 @@ static const char *fail_once(int fd, const struct failing *f, char *addr)
 		error = request_of(fd, f->what, f->of, f->addr, FAIL_RANGE,
 				   f->flags & ~KTASK_MEM_FD, NULL);
 	else
-		error = request(fd, f->what, addr,
-				f->there ? PROCESS_RANGE : FAIL_RANGE, f->flags,
-				NULL);
+		error = do_request(fd, f->what, addr,
+				   f->there ? PROCESS_RANGE : FAIL_RANGE,
+				   f->flags, NULL);
 	if (!may_say(error) || (error && f->there))
 		return strerror(error);
 	if (f->what != KTASK_IOC_PIN)
 		return NULL;
-	return request(fd, KTASK_IOC_UNPIN, addr, FAIL_RANGE, 0, NULL) ==
+	return do_request(fd, KTASK_IOC_UNPIN, addr, FAIL_RANGE, 0, NULL) ==
 			       (error ? ENOENT : 0)
 		       ? NULL
 		       : "half pinned";
@@ -104,8 +104,9 @@ static unsigned fail_each(int fd, const struct failing *f, char *addr)
 		why = fail_once(fd, f, addr);
 		more = did_fail();
 		if (why) {
-			say(false, "a_failing_allocation_fails_one_request",
-			    "%s, allocation %u: %s", f->name, nth, why);
+			say_verdict(false,
+				    "a_failing_allocation_fails_one_request",
+				    "%s, allocation %u: %s", f->name, nth, why);
 			return 0;
 		}
 		tries++;
@@ -116,10 +117,10 @@ static unsigned fail_each(int fd, const struct failing *f, char *addr)
 static void a_failing_allocation_fails_one_request(void)
 {
 	bool can = can_fail();
-	int fd = can ? device() : -1;
+	int fd = can ? open_device() : -1;
 	int file = memfd_create("fail", MFD_CLOEXEC);
 	int own = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	char *addr = map(PROCESS_RANGE);
+	char *addr = map_memory(PROCESS_RANGE);
 	const struct failing requests[] = {
 		{ .name = "clear what is there",
 		  .what = KTASK_IOC_CLEAR,
@@ -140,12 +141,13 @@ static void a_failing_allocation_fails_one_request(void)
 		  .addr = (uintptr_t)addr },
 	};
 	unsigned tries = 1;
-	long before = pinned();
+	long before = count_pinned();
 
 	if (!can) {
 		close(file);
 		close(own);
-		say(true, __func__, "this kernel lets no allocation fail");
+		say_verdict(true, __func__,
+			    "this kernel lets no allocation fail");
 		return;
 	}
 	CHECK(fd >= 0 && own >= 0 && addr && !ftruncate(file, FAIL_RANGE));
@@ -161,7 +163,7 @@ static void a_failing_allocation_fails_one_request(void)
 		return;
 	CHECK(pins_become(before));
 	CHECK(tries > 3);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* ---- in helpers ---- */
@@ -187,14 +189,15 @@ static void request_each(int fd, char *addr, struct outcomes *outcomes)
 	int error;
 
 	madvise(addr, PROCESS_RANGE, MADV_DONTNEED);
-	note_outcome(outcomes, request(fd, KTASK_IOC_POPULATE, addr,
-				       PROCESS_RANGE, KTASK_MEM_WRITE, NULL));
-	note_outcome(outcomes, request(fd, KTASK_IOC_CLEAR, addr, PROCESS_RANGE,
-				       0, NULL));
+	note_outcome(outcomes,
+		     do_request(fd, KTASK_IOC_POPULATE, addr, PROCESS_RANGE,
+				KTASK_MEM_WRITE, NULL));
+	note_outcome(outcomes, do_request(fd, KTASK_IOC_CLEAR, addr,
+					  PROCESS_RANGE, 0, NULL));
 	madvise(addr, PROCESS_RANGE, MADV_DONTNEED);
-	error = request(fd, KTASK_IOC_PIN, addr, PROCESS_RANGE, 0, NULL);
+	error = do_request(fd, KTASK_IOC_PIN, addr, PROCESS_RANGE, 0, NULL);
 	note_outcome(outcomes, error);
-	if (request(fd, KTASK_IOC_UNPIN, addr, PROCESS_RANGE, 0, NULL) !=
+	if (do_request(fd, KTASK_IOC_UNPIN, addr, PROCESS_RANGE, 0, NULL) !=
 	    (error ? ENOENT : 0)) {
 		outcomes->wrong++;
 		outcomes->error = EBUSY;
@@ -205,11 +208,12 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 {
 	struct outcomes *outcomes = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	long before = pinned();
+	long before = count_pinned();
 	int status = 0;
 
 	if (!can_fail()) {
-		say(true, __func__, "this kernel lets no allocation fail");
+		say_verdict(true, __func__,
+			    "this kernel lets no allocation fail");
 		return;
 	}
 	for (int i = 0; i < FAIL_ROUNDS && !status; i++) {
@@ -218,8 +222,8 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 		begin_failing(1u << i / 2 * 2);
 		pid = fork();
 		if (pid == 0) {
-			int fd = device();
-			char *addr = map(PROCESS_RANGE);
+			int fd = open_device();
+			char *addr = map_memory(PROCESS_RANGE);
 
 			let_fail("self", i % 2);
 			request_each(fd, addr, outcomes);
@@ -228,17 +232,18 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 		status = status_of(pid);
 		end_failing();
 	}
-	note("failing allocations of helpers: %u requests did well, %u failed",
-	     outcomes->well, outcomes->failed);
+	note_line(
+		"failing allocations of helpers: %u requests did well, %u failed",
+		outcomes->well, outcomes->failed);
 	CHECK(!status);
 	CHECK(pins_become(before));
 	if (outcomes->wrong)
-		say(false, __func__, "%u are wrong, the last one: %s",
-		    outcomes->wrong, strerror(outcomes->error));
+		say_verdict(false, __func__, "%u are wrong, the last one: %s",
+			    outcomes->wrong, strerror(outcomes->error));
 	else if (!outcomes->failed)
-		say(false, __func__, "nothing failed");
+		say_verdict(false, __func__, "nothing failed");
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	munmap(outcomes, PAGE);
 }
 
@@ -255,8 +260,8 @@ static bool fail_to_make_helpers(unsigned percent, unsigned wanted)
 
 	set_failing("probability", percent);
 	let_threads_fail("kworker/", true);
-	parameter("cap_percent", "80");
-	parameter("keep", "0");
+	set_parameter("cap_percent", "80");
+	set_parameter("keep", "0");
 	sleep_ms(200);
 	missing = nr_helpers() < wanted;
 	set_failing("probability", 0);
@@ -272,32 +277,32 @@ static void helpers_that_cannot_be_made_are_made_later(void)
 	int error = 0;
 
 	if (!can_fail() || !limit) {
-		say(true, __func__, "one CPU, or nothing can fail");
+		say_verdict(true, __func__, "one CPU, or nothing can fail");
 		return;
 	}
 	set_failing("task-filter", 1);
 	set_failing("times", -1u);
-	parameter("idle_ms", "1");
+	set_parameter("idle_ms", "1");
 	for (int i = 0; i < MAKE_ROUNDS && !error && then == wanted; i++) {
-		parameter("cap_percent", "0");
-		parameter("keep", "1");
+		set_parameter("cap_percent", "0");
+		set_parameter("keep", "1");
 		if (await_helpers(0, 0))
 			error = EBUSY;
 		missing += fail_to_make_helpers(i % 2 ? 30 : 100, wanted);
 		if (!error)
 			error = run_in_kernel("+short-job");
-		parameter("keep", "0");
+		set_parameter("keep", "0");
 		then = await_helpers(wanted, -1u) >= wanted ? wanted : 0;
 	}
-	parameter("idle_ms", "5000");
+	set_parameter("idle_ms", "5000");
 	set_failing("task-filter", 0);
-	note("%u of %u times some helpers could not be made", missing,
-	     MAKE_ROUNDS);
+	note_line("%u of %u times some helpers could not be made", missing,
+		  MAKE_ROUNDS);
 	if (!error && then == wanted && missing)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%s, %u missing, then %u of %u",
-		    strerror(error), missing, then, wanted);
+		say_verdict(false, __func__, "%s, %u missing, then %u of %u",
+			    strerror(error), missing, then, wanted);
 }
 
 /* ---- in starting a job ---- */
@@ -336,7 +341,8 @@ static void a_job_is_started_whole_or_not_at_all(void)
 
 	if (!more) {
 		close(run);
-		say(true, __func__, "this kernel lets no allocation fail");
+		say_verdict(true, __func__,
+			    "this kernel lets no allocation fail");
 		return;
 	}
 	CHECK(run >= 0);
@@ -351,7 +357,7 @@ static void a_job_is_started_whole_or_not_at_all(void)
 	CHECK(!more && !error && well);
 	CHECK(start_without_memory(run) == ENOMEM);
 	close(run);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* ---- in loading ---- */
@@ -363,23 +369,24 @@ static void the_module_loads_or_it_does_not(void)
 	int error = 0;
 
 	if (!can_fail()) {
-		say(true, __func__, "this kernel lets no allocation fail");
+		say_verdict(true, __func__,
+			    "this kernel lets no allocation fail");
 		return;
 	}
-	CHECK(!unload("ktask_test") && !unload("ktask"));
+	CHECK(!unload_module("ktask_test") && !unload_module("ktask"));
 	for (nth = 1; more && nth < FAIL_LOAD_MAX; nth++) {
 		fail_nth(nth);
-		error = load("/ktask.ko", "");
+		error = load_module("/ktask.ko", "");
 		more = did_fail();
 		if (error)
 			failed++;
 		/* Loaded without what could be left out. */
-		if (!error && unload("ktask"))
+		if (!error && unload_module("ktask"))
 			break;
 	}
 	CHECK(!more && !error && failed > 20);
 	CHECK(load_both());
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 void test_failures(void)

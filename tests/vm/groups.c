@@ -143,7 +143,7 @@ static void helpers_stay_in_the_callers_cpuset(void)
 	pid_t pid;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 4) {
-		say(true, __func__, "needs four CPUs");
+		say_verdict(true, __func__, "needs four CPUs");
 		return;
 	}
 	CPU_ZERO(&first);
@@ -160,15 +160,15 @@ static void helpers_stay_in_the_callers_cpuset(void)
 		stray = strays_at_last(pid, &first);
 		set_limit("cpuset.cpus", "1,3");
 		later = strays_at_last(pid, &second);
-		end(pid);
+		kill_process(pid);
 	}
 	remove_group();
 	if (!status && !stray && !later)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__,
-		    "kernel threads: %s, then %d and %d strays",
-		    strerror(status), stray, later);
+		say_verdict(false, __func__,
+			    "kernel threads: %s, then %d and %d strays",
+			    strerror(status), stray, later);
 }
 
 /* Of the process, by its first thread. */
@@ -184,14 +184,14 @@ static double own_seconds(void)
 
 static int see_their_time_in_the_group(void)
 {
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 	time_t until = time(NULL) + PATIENCE_MS / 1000;
 	double before, own;
 
 	before = own_seconds();
 	do {
-		if (request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
+		if (do_request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
 			return 1;
 		own = own_seconds() - before;
 		if ((double)get_count("cpu.stat", "usage_usec ") / 1e6 - own >
@@ -206,14 +206,14 @@ static void the_group_pays_for_cpu_time_of_helpers(void)
 	int status;
 
 	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		say_verdict(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
 	status = status_in_new_group(see_their_time_in_the_group);
 	if (status)
-		say(false, __func__, "status %d", status);
+		say_verdict(false, __func__, "status %d", status);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 /* Frozen it stays, helpers and all, until it is thawed. */
@@ -242,13 +242,13 @@ static void a_group_can_be_frozen_in_the_middle(void)
 			sleep_ms(1);
 		}
 	}
-	end(pid);
+	kill_process(pid);
 	remove_group();
 	if (frozen && thawed)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "round %d: frozen %d, thawed %d", i,
-		    frozen, thawed);
+		say_verdict(false, __func__, "round %d: frozen %d, thawed %d",
+			    i, frozen, thawed);
 }
 
 /* ---- memory ---- */
@@ -276,12 +276,12 @@ enum { UNHELPED = 1, ELSEWHERE, FAILED };
 
 static int populate_on_second_node(void)
 {
-	int fd = device();
+	int fd = open_device();
 	unsigned helped = 0, threads;
 	long stray = 0;
 
 	for (int i = 0; i < REQUESTS && helped < 5 && !stray; i++) {
-		char *addr = map(SHORT);
+		char *addr = map_memory(SHORT);
 
 		threads = request_threads(fd, KTASK_IOC_POPULATE, addr, SHORT,
 					  KTASK_MEM_WRITE);
@@ -302,7 +302,7 @@ static void pages_are_of_the_callers_memory_nodes(void)
 	int status;
 
 	if (access("/sys/devices/system/node/node1/meminfo", F_OK)) {
-		say(true, __func__, "one node");
+		say_verdict(true, __func__, "one node");
 		return;
 	}
 	CHECK(make_group());
@@ -310,21 +310,22 @@ static void pages_are_of_the_callers_memory_nodes(void)
 	status = status_in_group(populate_on_second_node);
 	remove_group();
 	if (!status)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else if (status == UNHELPED)
-		say(true, __func__, "no helper came");
+		say_verdict(true, __func__, "no helper came");
 	else
-		say(false, __func__, "%s",
-		    status == ELSEWHERE ? "some are elsewhere"
-					: "requests failed");
+		say_verdict(false, __func__, "%s",
+			    status == ELSEWHERE ? "some are elsewhere"
+						: "requests failed");
 }
 
 static int populate_in_group(void)
 {
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 
-	if (request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE, NULL))
+	if (do_request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE,
+		       NULL))
 		return 1;
 	return get_count("memory.current", NULL) >= RANGE ? 0 : 2;
 }
@@ -332,7 +333,7 @@ static int populate_in_group(void)
 static void memory_is_charged_to_the_caller(void)
 {
 	CHECK(status_in_new_group(populate_in_group) == 0);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 #define TABLE_BYTES (2 * MIB) /* that a page of a page table is for */
@@ -363,7 +364,7 @@ enum { NO_HELPER = 1, SOME_MISSING, REFUSED };
 static int see_tables_in_the_group(void)
 {
 	unsigned long long wanted;
-	int nr = make_tables(device());
+	int nr = make_tables(open_device());
 
 	if (nr <= 0)
 		return nr ? REFUSED : NO_HELPER;
@@ -381,19 +382,19 @@ static void page_tables_are_charged_to_the_caller(void)
 	int status;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		say(true, __func__, "needs two CPUs");
+		say_verdict(true, __func__, "needs two CPUs");
 		return;
 	}
 	status = status_in_new_group(see_tables_in_the_group);
 	if (!status)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else if (status == NO_HELPER)
-		say(true, __func__, "no helper came");
+		say_verdict(true, __func__, "no helper came");
 	else
-		say(false, __func__, "%s",
-		    status == SOME_MISSING ? "some are nobody's"
-		    : status == REFUSED	   ? "requests failed"
-					   : "no group");
+		say_verdict(false, __func__, "%s",
+			    status == SOME_MISSING ? "some are nobody's"
+			    : status == REFUSED	   ? "requests failed"
+						   : "no group");
 }
 
 /* The request fails, or the process is killed; helpers go no further. */
@@ -411,10 +412,11 @@ static void helpers_respect_the_groups_limit_of_memory(void)
 	current = get_count("memory.current", NULL);
 	remove_group();
 	if ((status == 1 || (status == 1000 && kills)) && current <= RANGE / 2)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "status %d, %llu kills, %llu bytes",
-		    status, kills, current);
+		say_verdict(false, __func__,
+			    "status %d, %llu kills, %llu bytes", status, kills,
+			    current);
 }
 
 void test_groups(void)

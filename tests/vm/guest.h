@@ -13,17 +13,17 @@
 #define PATIENCE_MS 30000
 
 /*
- * say - the verdict on one test
+ * say_verdict - the verdict on one test
  * @format: with !@ok why it failed, with @ok why it is skipped; or NULL
  */
-void say(bool ok, const char *name, const char *format, ...)
+void say_verdict(bool ok, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* rounds - how many of @whole this kernel shall do: tests/vm/Guest.pm */
-unsigned rounds(unsigned whole);
+/* scale_rounds - how many of @whole this kernel shall do: tests/vm/Guest.pm */
+unsigned scale_rounds(unsigned whole);
 
-/* note - a line that is not a verdict */
-void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* note_line - a line that is not a verdict */
+void note_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How long jobs have helpers on idle CPUs only; 500 as a rule. */
 #define ONLY_IDLE_MS "/sys/module/ktask/parameters/only_idle_ms"
@@ -63,8 +63,8 @@ unsigned nr_helpers(void);
 /* await_helpers - how many, as soon as these are neither too few nor too many */
 unsigned await_helpers(unsigned least, unsigned most);
 
-/* parameter - sets one of the module's; 0 or a positive errno */
-int parameter(const char *name, const char *value);
+/* set_parameter - sets one of the module's; 0 or a positive errno */
+int set_parameter(const char *name, const char *value);
 
 /* has_process_helpers - helpers for a process are threads of it (Linux 6.9) */
 bool has_process_helpers(void);
@@ -78,8 +78,8 @@ pid_t wait_for_thread(pid_t pid);
 /* start_clearing - a process that clears memory until it is killed */
 pid_t start_clearing(void);
 
-/* end - kill it, wait for its end */
-void end(pid_t pid);
+/* kill_process - kill it, wait for its end */
+void kill_process(pid_t pid);
 
 /* status_of - the exit status of a child, 1000 if a signal ended it */
 int status_of(pid_t pid);
@@ -89,13 +89,13 @@ int status_of(pid_t pid);
 int run_program(const char *path, const char *argument);
 
 /* CHECK - says that the test failed and returns from it */
-#define CHECK(condition)                                              \
-	do {                                                          \
-		if (!(condition)) {                                   \
-			say(false, __func__, "line %d: %s", __LINE__, \
-			    #condition);                              \
-			return;                                       \
-		}                                                     \
+#define CHECK(condition)                                                      \
+	do {                                                                  \
+		if (!(condition)) {                                           \
+			say_verdict(false, __func__, "line %d: %s", __LINE__, \
+				    #condition);                              \
+			return;                                               \
+		}                                                             \
 	} while (0)
 
 /* ---- /dev/ktask ---- */
@@ -104,32 +104,32 @@ int run_program(const char *path, const char *argument);
 #define MIB (1ul << 20)
 #define RANGE (32 * MIB) /* what tests work on */
 
-/* device - open it */
-int device(void);
+/* open_device - open it */
+int open_device(void);
 
-/* map - anonymous memory, or NULL */
-char *map(size_t len);
+/* map_memory - anonymous memory, or NULL */
+char *map_memory(size_t len);
 
-/* present - pages that are there; at most RANGE */
-size_t present(char *addr, size_t len);
+/* count_pages - pages that are there; at most RANGE */
+size_t count_pages(char *addr, size_t len);
 
-/* request - 0 or a positive errno; @failed may be NULL */
-int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
-	    void **failed);
+/* do_request - 0 or a positive errno; @failed may be NULL */
+int do_request(int fd, unsigned long what, void *addr, size_t len,
+	       unsigned flags, void **failed);
 
 /* request_threads - how many threads did it; 0: it failed */
 unsigned request_threads(int fd, unsigned long what, void *addr, size_t len,
 			 unsigned flags);
 
-/* request_of - the same as request() for what the descriptor @of stands for */
+/* request_of - the same as do_request() for what the descriptor @of stands for */
 int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
 	       unsigned flags, uint64_t *failed);
 
 /* request_alone - the same by one thread, for a measurement */
 int request_alone(int fd, unsigned long what, void *addr, size_t len);
 
-/* pinned - pages that are pinned on this machine now, as far as was counted */
-long pinned(void);
+/* count_pinned - pages that are pinned on this machine now, as far as was counted */
+long count_pinned(void);
 
 /* pins_become - they do, before long */
 bool pins_become(long wanted);
@@ -139,9 +139,9 @@ long kernel_kib(void);
 
 /* ---- modules ---- */
 
-/* load, unload - 0 or a positive errno; load_both - the usual two */
-int load(const char *path, const char *options);
-int unload(const char *name);
+/* load_module, unload_module - 0 or a positive errno; load_both - the usual two */
+int load_module(const char *path, const char *options);
+int unload_module(const char *name);
 bool load_both(void);
 
 /* Tests, by file. */
@@ -177,9 +177,9 @@ void note_longest(void);
 double time_halves(int fd, unsigned long what, char *addr, size_t len,
 		   bool processes);
 
-/* measure - what ktask/bench/vm/run asks for: 1 jobs in the module, 2 only claims of
+/* measure_case - what ktask/bench/vm/run asks for: 1 jobs in the module, 2 only claims of
  * chunks, 3 only what the kernel says of its boot, 4 requests, 6 only refreshes of other
  * users; or ktask/bench/fast_paths/compare: 5 empty jobs of two modules */
-void measure(unsigned what);
+void measure_case(unsigned what);
 
 #endif /* KTASK_VM_GUEST_H */

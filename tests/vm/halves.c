@@ -48,7 +48,7 @@ static void wait_for(_Atomic bool *flag)
 static void undo_half(int fd, unsigned long what, char *addr, size_t len)
 {
 	if (what == KTASK_IOC_PIN)
-		request(fd, KTASK_IOC_UNPIN, addr, len, 0, NULL);
+		do_request(fd, KTASK_IOC_UNPIN, addr, len, 0, NULL);
 }
 
 static void *do_other(void *arg)

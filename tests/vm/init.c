@@ -38,7 +38,7 @@ static char seed_text[32] = "seed=1";
 /* ---- what tests share ---- */
 
 /* The reason stands in the title: where only titles are shown it is all. */
-void say(bool ok, const char *name, const char *format, ...)
+void say_verdict(bool ok, const char *name, const char *format, ...)
 {
 	va_list args;
 
@@ -56,7 +56,7 @@ void say(bool ok, const char *name, const char *format, ...)
 	fflush(verdict_file);
 }
 
-void note(const char *format, ...)
+void note_line(const char *format, ...)
 {
 	va_list args;
 
@@ -68,7 +68,7 @@ void note(const char *format, ...)
 	fflush(verdict_file);
 }
 
-int load(const char *path, const char *options)
+int load_module(const char *path, const char *options)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	long error;
@@ -80,17 +80,17 @@ int load(const char *path, const char *options)
 	return (int)error;
 }
 
-int unload(const char *name)
+int unload_module(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
 }
 
 bool load_both(void)
 {
-	int error = load("/ktask.ko", "");
+	int error = load_module("/ktask.ko", "");
 
 	if (!error)
-		error = load("/ktask_test.ko", seed_text);
+		error = load_module("/ktask_test.ko", seed_text);
 	errno = error;
 	return !error;
 }
@@ -128,11 +128,11 @@ void one_in_kernel(const char *name)
 	read_file(DIR_TESTS "/why", why, sizeof(why));
 	why[strcspn(why, "\n")] = 0;
 	if (!error)
-		say(true, name, NULL);
+		say_verdict(true, name, NULL);
 	else if (error == EOPNOTSUPP)
-		say(true, name, "%s", why);
+		say_verdict(true, name, "%s", why);
 	else
-		say(false, name, "%s: %s", strerror(error), why);
+		say_verdict(false, name, "%s: %s", strerror(error), why);
 }
 
 static void all_in_kernel(void)
@@ -142,7 +142,8 @@ static void all_in_kernel(void)
 
 	read_file(DIR_TESTS "/tests", names, sizeof(names));
 	if (!names[0])
-		say(false, "tests-are-listed", "%s is empty", DIR_TESTS);
+		say_verdict(false, "tests-are-listed", "%s is empty",
+			    DIR_TESTS);
 	while ((name = strsep(&rest, "\n")))
 		if (name[0] && name[0] != '+')
 			one_in_kernel(name);
@@ -189,10 +190,10 @@ static void a_killed_caller_ends_its_job(void)
 	status = status_of(pid);
 	error = run_in_kernel("+was-interrupted");
 	if (status == 1000 && !error)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "status %d, then %s", status,
-		    strerror(error));
+		say_verdict(false, __func__, "status %d, then %s", status,
+			    strerror(error));
 }
 
 static void a_dying_task_still_gets_its_job_done(void)
@@ -205,9 +206,9 @@ static void a_dying_task_still_gets_its_job_done(void)
 	status_of(pid);
 	error = run_in_kernel("+was-done");
 	if (!error)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%s", strerror(error));
+		say_verdict(false, __func__, "%s", strerror(error));
 }
 
 static void unloading_is_refused_while_jobs_run(void)
@@ -216,15 +217,15 @@ static void unloading_is_refused_while_jobs_run(void)
 	int library, client;
 
 	await_job_of(pid);
-	library = unload("ktask");
-	client = unload("ktask_test");
+	library = unload_module("ktask");
+	client = unload_module("ktask_test");
 	kill(pid, SIGKILL);
 	status_of(pid);
 	if (library == EWOULDBLOCK && client == EWOULDBLOCK)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "ktask: %s, its client: %s",
-		    strerror(library), strerror(client));
+		say_verdict(false, __func__, "ktask: %s, its client: %s",
+			    strerror(library), strerror(client));
 }
 
 unsigned long long stat_of(const char *name)
@@ -264,12 +265,12 @@ static void statistics_count_jobs(void)
 	    sum_of_nodes("jobs") == stat_of("jobs") &&
 	    sum_of_nodes("units") == stat_of("units") &&
 	    sum_of_nodes("chunks") == stat_of("chunks"))
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__,
-		    "%llu jobs, %llu units (%llu by node), "
-		    "%llu failed",
-		    jobs, units, sum_of_nodes("units"), failed);
+		say_verdict(false, __func__,
+			    "%llu jobs, %llu units (%llu by node), "
+			    "%llu failed",
+			    jobs, units, sum_of_nodes("units"), failed);
 }
 
 /* The job says who began it and how far it is, and is gone afterwards. */
@@ -295,10 +296,11 @@ static void jobs_can_be_seen_while_they_run(void)
 	status = status_of(pid);
 	read_file(jobs, after, sizeof(after));
 	if (seen && !status && !after[0])
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "pid %d, status %d, '%s' then '%s'", pid,
-		    status, text, after);
+		say_verdict(false, __func__,
+			    "pid %d, status %d, '%s' then '%s'", pid, status,
+			    text, after);
 }
 
 /* To a helper, what PID 1 runs at. */
@@ -331,9 +333,10 @@ static void tracepoints_tell_of_jobs(void)
 	    strstr(text, "ktask_job_end: func=board_chunk") &&
 	    strstr(text, "error=0 units=1000") &&
 	    (!lent || tells_of_lending(text)))
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%s: %.200s", strerror(error), text);
+		say_verdict(false, __func__, "%s: %.200s", strerror(error),
+			    text);
 }
 
 /* Loading it does the work; one that fails leaves nothing filled, and is not
@@ -341,19 +344,19 @@ static void tracepoints_tell_of_jobs(void)
 static void the_example_works(void)
 {
 	char filled[32] = "";
-	int error = load("/ktask_example.ko", "pages=2000"), failed;
+	int error = load_module("/ktask_example.ko", "pages=2000"), failed;
 
 	read_file("/sys/module/ktask_example/parameters/filled", filled,
 		  sizeof(filled));
 	if (!error)
-		error = unload("ktask_example");
-	failed = load("/ktask_example.ko", "pages=2000 fail_at=777");
+		error = unload_module("ktask_example");
+	failed = load_module("/ktask_example.ko", "pages=2000 fail_at=777");
 	if (!error && atol(filled) >= 2000 && atol(filled) % 2000 == 0 &&
 	    failed == EIO)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%d, then %d; %s filled", error, failed,
-		    filled);
+		say_verdict(false, __func__, "%d, then %d; %s filled", error,
+			    failed, filled);
 }
 
 /* The number behind "ktask.NAME=" of the kernel's command line, or @none. */
@@ -369,7 +372,7 @@ static unsigned boot_option(const char *name, unsigned none)
 	return (unsigned)strtoul(found + strlen(word), NULL, 10);
 }
 
-unsigned rounds(unsigned whole)
+unsigned scale_rounds(unsigned whole)
 {
 	unsigned some = whole * boot_option("rounds", 100) / 100;
 
@@ -378,14 +381,14 @@ unsigned rounds(unsigned whole)
 
 static void modules_load_and_unload_many_times(void)
 {
-	int cycles = (int)boot_option("cycles", rounds(CYCLES));
-	int i, error = unload("ktask_test");
+	int cycles = (int)boot_option("cycles", scale_rounds(CYCLES));
+	int i, error = unload_module("ktask_test");
 	long before = 0, kept;
 
 	for (i = 0; i < cycles && !error; i++) {
 		if (!i || i == (cycles + 9) / 10)
 			before = kernel_kib();
-		error = unload("ktask");
+		error = unload_module("ktask");
 		if (!error && nr_helpers())
 			error = EBUSY;
 		if (!error && !load_both())
@@ -395,18 +398,20 @@ static void modules_load_and_unload_many_times(void)
 		if (error == EOPNOTSUPP)
 			error = 0;
 		if (!error)
-			error = unload("ktask_test");
+			error = unload_module("ktask_test");
 	}
 	kept = kernel_kib() - before;
 	if (!error)
-		error = unload("ktask");
-	note("%d loads and unloads: %ld KiB more in the kernel", i, kept);
+		error = unload_module("ktask");
+	note_line("%d loads and unloads: %ld KiB more in the kernel", i, kept);
 	if (error)
-		say(false, __func__, "cycle %d: %s", i, strerror(error));
+		say_verdict(false, __func__, "cycle %d: %s", i,
+			    strerror(error));
 	else if (kept > KEPT_KIB)
-		say(false, __func__, "%ld KiB more after %d cycles", kept, i);
+		say_verdict(false, __func__, "%ld KiB more after %d cycles",
+			    kept, i);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 /* ---- the guest ---- */
@@ -480,13 +485,13 @@ static void run_all(void)
 	/* A kernel that looks for data races does so from now on. */
 	write_file("/sys/kernel/debug/kcsan", "on");
 	if (!load_both()) {
-		say(false, "modules-load", "%s", strerror(errno));
+		say_verdict(false, "modules-load", "%s", strerror(errno));
 		return;
 	}
-	say(true, "modules-load", NULL);
+	say_verdict(true, "modules-load", NULL);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (is_wanted(parts[i].name)) {
-			note("part %s", parts[i].name);
+			note_line("part %s", parts[i].name);
 			parts[i].run();
 		}
 }
@@ -505,7 +510,7 @@ static void plant_errors(void)
 
 	write_file("/sys/kernel/debug/kcsan", "on");
 	if (!load_both()) {
-		say(false, "modules-load", "%s", strerror(errno));
+		say_verdict(false, "modules-load", "%s", strerror(errno));
 		return;
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -520,7 +525,7 @@ int main(void)
 	if (!verdict_file)
 		return 1;
 	if (boot_option("bench", 0)) {
-		measure(boot_option("bench", 0));
+		measure_case(boot_option("bench", 0));
 		goto end;
 	}
 	settle_code();

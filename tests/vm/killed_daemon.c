@@ -115,18 +115,18 @@ static void the_next_daemon_goes_on_where_one_was_killed(void)
 	daemon = start_daemon("--name", NAME);
 	toucher = start_named(NAME, touch_by_phases, phases);
 	await_phase(phases, 1);
-	end(daemon);
+	kill_process(daemon);
 	phases->phase = 2;
 	await_phase(phases, 3);
 	daemon = start_daemon("--name", NAME);
 	phases->phase = 4;
 	status = status_of(toucher);
-	end(daemon);
+	kill_process(daemon);
 	if (status)
-		say(false, __func__, "status %d, %ld faults", status,
-		    phases->faults);
+		say_verdict(false, __func__, "status %d, %ld faults", status,
+			    phases->faults);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	munmap(phases, PAGE);
 }
 
@@ -186,7 +186,7 @@ static int fill_again_and_again(char *unused, void *arg)
 
 	(void)unused;
 	for (int round = 0; !phases->stop; round++) {
-		char *memory = map(LOAD_LEN);
+		char *memory = map_memory(LOAD_LEN);
 
 		if (!memory || !fill_load(memory, phases))
 			return 1;
@@ -253,7 +253,7 @@ static bool nothing_is_left(long references)
 			return true;
 		sleep_ms(10);
 	}
-	note("'%s', %ld references", jobs, count_references());
+	note_line("'%s', %ld references", jobs, count_references());
 	return false;
 }
 
@@ -278,7 +278,7 @@ static bool kill_one(long references, unsigned *nr_working)
 		sleep_ms(5);
 	}
 	sleep_ms(rand() % 50);
-	end(daemon);
+	kill_process(daemon);
 	return nothing_is_left(references);
 }
 
@@ -324,15 +324,17 @@ static void daemons_killed_under_load_leave_nothing_behind(void)
 	status = kill_under_load(1, &nr_working, &nr_left);
 	before = count_free_pages();
 	nr_working = 0;
-	status |= kill_under_load(rounds(KILLS), &nr_working, &nr_left);
+	status |= kill_under_load(scale_rounds(KILLS), &nr_working, &nr_left);
 	lost = await_free_pages(before);
-	note("%u daemons killed at work, %ld pages fewer", nr_working, lost);
+	note_line("%u daemons killed at work, %ld pages fewer", nr_working,
+		  lost);
 	if (status || nr_left || !nr_working || lost > LOST_PAGES_MAX)
-		say(false, __func__,
-		    "status %d, %u left something, %u worked, %ld pages lost",
-		    status, nr_left, nr_working, lost);
+		say_verdict(
+			false, __func__,
+			"status %d, %u left something, %u worked, %ld pages lost",
+			status, nr_left, nr_working, lost);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 void test_killed_daemon(void)

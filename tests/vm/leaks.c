@@ -41,9 +41,9 @@ static void nothing_was_leaked(void)
 	read_file(kmemleak, text, sizeof(text));
 	if (text[0]) {
 		fputs(text, stderr);
-		say(false, __func__, "see the log");
+		say_verdict(false, __func__, "see the log");
 	} else {
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	}
 }
 

@@ -48,7 +48,7 @@ bool is_daemon_here(const char *test)
 {
 	if (!access("/ktaskd", X_OK))
 		return true;
-	say(true, test, "tests/vm/ktaskd is not built");
+	say_verdict(true, test, "tests/vm/ktaskd is not built");
 	return false;
 }
 
@@ -80,7 +80,7 @@ pid_t start_named(const char *name, int (*touch)(char *memory, void *arg),
 	if (pid)
 		return pid;
 	prctl(PR_SET_NAME, name);
-	memory = map(LEN + edge + 1);
+	memory = map_memory(LEN + edge + 1);
 	if (!memory)
 		_exit(9);
 	/* Where a huge page may begin, before Linux 6.7 too. */
@@ -317,9 +317,10 @@ static void one_touch(const char *test, const char *sizes,
 	kill(daemon, SIGTERM);
 	gone = status_of(daemon);
 	if (!status && !gone)
-		say(true, test, NULL);
+		say_verdict(true, test, NULL);
 	else
-		say(false, test, "status %d, the daemon's %d", status, gone);
+		say_verdict(false, test, "status %d, the daemon's %d", status,
+			    gone);
 }
 
 /* Whoever maps much more than there is gains nothing, and takes nothing from others. */
@@ -335,12 +336,12 @@ static void a_process_that_pretends_stops_nobody(void)
 	pretender = start_toucher(pretend_to_touch);
 	sleep_ms(1000);
 	status = status_of(start_toucher(touch_all));
-	end(pretender);
-	end(daemon);
+	kill_process(pretender);
+	kill_process(daemon);
 	if (status)
-		say(false, __func__, "status %d", status);
+		say_verdict(false, __func__, "status %d", status);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 static unsigned long group_number(const char *path, const char *name)
@@ -427,12 +428,12 @@ static void groups_pay_for_what_is_made_and_no_more(void)
 	charged = status_of(start_toucher(touch_in_group));
 	limited = status_of(start_toucher(touch_to_the_limit));
 	kills = group_number(LIMITED_GROUP "/memory.events", "oom ");
-	end(daemon);
+	kill_process(daemon);
 	if (unserved || charged || limited || kills)
-		say(false, __func__, "status %d, %d and %d, %lu kills",
-		    unserved, charged, limited, kills);
+		say_verdict(false, __func__, "status %d, %d and %d, %lu kills",
+			    unserved, charged, limited, kills);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	remove_groups();
 }
 

@@ -36,7 +36,7 @@ static void measure_in_kernel(void)
 		read_file(path, text, sizeof(text));
 		while ((line = strsep(&rest, "\n")))
 			if (*line)
-				note("%s", line);
+				note_line("%s", line);
 	}
 }
 
@@ -74,10 +74,10 @@ static double time_request(int fd, unsigned long what, char *addr, size_t len,
 	if (side == ONE)
 		error = request_alone(fd, what, addr, len);
 	else
-		error = request(fd, what, addr, len, flags, NULL);
+		error = do_request(fd, what, addr, len, flags, NULL);
 	seconds = seconds_now() - start;
 	if (what == KTASK_IOC_PIN)
-		request(fd, KTASK_IOC_UNPIN, addr, len, 0, NULL);
+		do_request(fd, KTASK_IOC_UNPIN, addr, len, 0, NULL);
 	return error ? 0 : seconds;
 }
 
@@ -87,8 +87,8 @@ static void measure_request(const char *name, unsigned long what, size_t len,
 			    bool touched)
 {
 	static double seconds[NR_SIDES][ROUNDS];
-	char *addr = map(len);
-	int fd = device();
+	char *addr = map_memory(len);
+	int fd = open_device();
 	int nr_sides = touched ? TWO_THREADS : NR_SIDES;
 	double one;
 
@@ -105,10 +105,11 @@ static void measure_request(const char *name, unsigned long what, size_t len,
 	for (int side = ALL; side < nr_sides; side++) {
 		double all = median_of(seconds[side]);
 
-		note("%s %lu MiB, one thread against %s: %.2f (%.0f us against "
-		     "%.0f us)",
-		     name, len / MIB, side_names[side], one / all, one * 1e6,
-		     all * 1e6);
+		note_line(
+			"%s %lu MiB, one thread against %s: %.2f (%.0f us against "
+			"%.0f us)",
+			name, len / MIB, side_names[side], one / all, one * 1e6,
+			all * 1e6);
 	}
 	munmap(addr, len);
 	close(fd);
@@ -136,7 +137,7 @@ static void measure_boot(void)
 		char *text = strstr(line, "node ");
 
 		if (text && strstr(text, "deferred pages initialised in"))
-			note("%s", text);
+			note_line("%s", text);
 	}
 }
 
@@ -149,7 +150,7 @@ static void count_empty_job(const char *side, const char *name)
 	snprintf(path, sizeof(path), "/sys/module/ktask_empty/parameters/%s",
 		 name);
 	read_file(path, ns, sizeof(ns));
-	note("%s %s %lu", side, name, strtoul(ns, NULL, 10));
+	note_line("%s %s %lu", side, name, strtoul(ns, NULL, 10));
 }
 
 /* The module of each of two trees by turns; loading its client measures. */
@@ -159,23 +160,23 @@ static void count_empty_jobs(const char *side)
 	int error;
 
 	snprintf(path, sizeof(path), "/%s/ktask.ko", side);
-	error = load(path, "");
+	error = load_module(path, "");
 	snprintf(path, sizeof(path), "/%s/ktask_empty.ko", side);
 	if (!error)
-		error = load(path, "");
+		error = load_module(path, "");
 	if (error) {
-		note("%s: %s", path, strerror(error));
+		note_line("%s: %s", path, strerror(error));
 		return;
 	}
 	count_empty_job(side, "idle");
 	count_empty_job(side, "ranges");
 	count_empty_job(side, "one");
 	count_empty_job(side, "busy");
-	unload("ktask_empty");
-	unload("ktask");
+	unload_module("ktask_empty");
+	unload_module("ktask");
 }
 
-void measure(unsigned what)
+void measure_case(unsigned what)
 {
 	if (what == 2) {
 		run_program("/bench-claim", NULL);
@@ -194,12 +195,12 @@ void measure(unsigned what)
 		run_program("/bench-users", NULL);
 		return;
 	}
-	if (load("/ktask.ko", "") ||
-	    (what == 1 && load("/ktask_bench.ko", ""))) {
-		note("the modules cannot be loaded");
+	if (load_module("/ktask.ko", "") ||
+	    (what == 1 && load_module("/ktask_bench.ko", ""))) {
+		note_line("the modules cannot be loaded");
 		return;
 	}
-	note("%ld CPUs", sysconf(_SC_NPROCESSORS_ONLN));
+	note_line("%ld CPUs", sysconf(_SC_NPROCESSORS_ONLN));
 	if (what == 4)
 		measure_requests();
 	else

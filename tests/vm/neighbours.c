@@ -79,7 +79,7 @@ static void end_busy(struct busy *busy)
 {
 	for (int i = 0; i < busy->nr; i++)
 		if (busy->pids[i] > 0)
-			end(busy->pids[i]);
+			kill_process(busy->pids[i]);
 	munmap((void *)busy->begun, CPU_SETSIZE);
 }
 
@@ -87,8 +87,8 @@ static void end_busy(struct busy *busy)
 static unsigned most_threads(void)
 {
 	unsigned most = 0;
-	char *addr = map(LEN);
-	int fd = device();
+	char *addr = map_memory(LEN);
+	int fd = open_device();
 
 	for (int i = 0; i < REQUESTS; i++) {
 		unsigned threads = request_threads(fd, KTASK_IOC_POPULATE, addr,
@@ -120,7 +120,7 @@ static void no_helper_is_woken_beside_busy_threads(void)
 	bool begun;
 
 	if (nr_cpus < 2) {
-		say(true, __func__, "one CPU");
+		say_verdict(true, __func__, "one CPU");
 		return;
 	}
 	CHECK(!write_file(ONLY_IDLE_MS, LONG_MS));
@@ -145,7 +145,7 @@ static void no_helper_is_woken_beside_busy_threads(void)
 	CHECK(!started);
 	CHECK(!shared);
 	CHECK(!again);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 /* Whatever node a range belongs to. */
@@ -157,7 +157,7 @@ static void helpers_are_woken_where_a_cpu_idles(void)
 	bool begun;
 
 	if (nr_cpus < 4) {
-		say(true, __func__, "fewer than four CPUs");
+		say_verdict(true, __func__, "fewer than four CPUs");
 		return;
 	}
 	CHECK(!write_file(ONLY_IDLE_MS, LONG_MS));
@@ -168,9 +168,9 @@ static void helpers_are_woken_where_a_cpu_idles(void)
 	write_file(ONLY_IDLE_MS, "500");
 	CHECK(begun);
 	if (error)
-		say(false, __func__, "%s", strerror(error));
+		say_verdict(false, __func__, "%s", strerror(error));
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 /*
@@ -186,7 +186,7 @@ static void no_helper_is_left_on_a_cpu_that_goes(void)
 	bool begun;
 
 	if (nr_cpus < 3) {
-		say(true, __func__, "fewer than three CPUs");
+		say_verdict(true, __func__, "fewer than three CPUs");
 		return;
 	}
 	CHECK(!write_file(ONLY_IDLE_MS, "0"));
@@ -198,13 +198,13 @@ static void no_helper_is_left_on_a_cpu_that_goes(void)
 			error = set_cpu(nr_cpus - 1, false);
 			set_cpu(nr_cpus - 1, true);
 		}
-		end(pid);
+		kill_process(pid);
 	}
 	end_busy(&busy);
 	write_file(ONLY_IDLE_MS, "500");
 	CHECK(begun);
 	CHECK(!error);
-	say(true, __func__, NULL);
+	say_verdict(true, __func__, NULL);
 }
 
 void test_neighbours(void)

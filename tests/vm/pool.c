@@ -13,7 +13,7 @@
 #include "guest.h"
 #include "processes.h"
 
-int parameter(const char *name, const char *value)
+int set_parameter(const char *name, const char *value)
 {
 	char path[100];
 
@@ -55,17 +55,18 @@ static void idle_helpers_leave(void)
 
 	run_in_kernel("caps-hold-for-all-jobs");
 	before = nr_helpers();
-	parameter("idle_ms", "20");
-	parameter("keep", "1");
+	set_parameter("idle_ms", "20");
+	set_parameter("keep", "1");
 	after = await_helpers(1, 1);
-	parameter("idle_ms", "5000");
-	parameter("keep", "0");
+	set_parameter("idle_ms", "5000");
+	set_parameter("keep", "0");
 	if (before < 2)
-		say(true, __func__, "the cap allows one helper");
+		say_verdict(true, __func__, "the cap allows one helper");
 	else if (after == 1)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%u helpers, then %u", before, after);
+		say_verdict(false, __func__, "%u helpers, then %u", before,
+			    after);
 }
 
 /* Return: as many helpers as there are once jobs have asked for some. */
@@ -88,41 +89,41 @@ static void jobs_that_find_no_helper_have_some_made(void)
 	unsigned none, some;
 
 	if (limit < 2) {
-		say(true, __func__, "the cap allows one helper");
+		say_verdict(true, __func__, "the cap allows one helper");
 		return;
 	}
-	parameter("cap_percent", "0");
-	parameter("idle_ms", "20");
-	parameter("keep", "1");
+	set_parameter("cap_percent", "0");
+	set_parameter("idle_ms", "20");
+	set_parameter("keep", "1");
 	none = await_helpers(0, 0);
-	parameter("idle_ms", "5000");
+	set_parameter("idle_ms", "5000");
 	/* By itself it makes the one that is kept. */
-	parameter("cap_percent", "80");
+	set_parameter("cap_percent", "80");
 	some = ask_for_helpers();
-	parameter("keep", "0");
+	set_parameter("keep", "0");
 	if (!none && some > 1 && some <= limit)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%u helpers, then %u, of %u", none, some,
-		    limit);
+		say_verdict(false, __func__, "%u helpers, then %u, of %u", none,
+			    some, limit);
 }
 
 /* ---- caps ---- */
 
 static void bad_parameters_are_refused(void)
 {
-	int above = parameter("cap_percent", "101");
-	int garbage = parameter("cap_percent", "x");
-	int of_node = parameter("node_cap_percent", "101");
-	int none = parameter("cap_percent", "0");
-	int back = parameter("cap_percent", "80");
+	int above = set_parameter("cap_percent", "101");
+	int garbage = set_parameter("cap_percent", "x");
+	int of_node = set_parameter("node_cap_percent", "101");
+	int none = set_parameter("cap_percent", "0");
+	int back = set_parameter("cap_percent", "80");
 
 	if (above == EINVAL && garbage == EINVAL && of_node == EINVAL &&
 	    !none && !back)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%d %d %d %d %d", above, garbage, of_node,
-		    none, back);
+		say_verdict(false, __func__, "%d %d %d %d %d", above, garbage,
+			    of_node, none, back);
 }
 
 /* Rounded down; one at least, and of all CPUs one is left to the caller. */
@@ -177,31 +178,32 @@ static void caps_are_a_part_of_the_cpus(void)
 		char text[20];
 
 		snprintf(text, sizeof(text), "%u", percents[i]);
-		CHECK(!parameter("cap_percent", text));
-		CHECK(!parameter("node_cap_percent", text));
+		CHECK(!set_parameter("cap_percent", text));
+		CHECK(!set_parameter("node_cap_percent", text));
 		wrong = wrong_limit(percents[i]);
 	}
-	parameter("cap_percent", "80");
-	parameter("node_cap_percent", "80");
+	set_parameter("cap_percent", "80");
+	set_parameter("node_cap_percent", "80");
 	if (wrong == 16)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%u %%: node %d", percents[i - 1], wrong);
+		say_verdict(false, __func__, "%u %%: node %d", percents[i - 1],
+			    wrong);
 }
 
 static void no_job_is_helped_where_the_cap_is_zero(void)
 {
 	int without, with;
 
-	parameter("cap_percent", "0");
+	set_parameter("cap_percent", "0");
 	without = run_in_kernel("+unhelped-jobs");
-	parameter("cap_percent", "80");
+	set_parameter("cap_percent", "80");
 	with = run_in_kernel("helpers-do-a-part");
 	if (!without && (!with || with == EOPNOTSUPP))
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%s, then %s", strerror(without),
-		    strerror(with));
+		say_verdict(false, __func__, "%s, then %s", strerror(without),
+			    strerror(with));
 }
 
 /* A full node does not refuse helpers, it only binds none. */
@@ -209,15 +211,16 @@ static void no_helper_is_bound_where_the_nodes_cap_is_zero(void)
 {
 	int error;
 
-	parameter("node_cap_percent", "0");
+	set_parameter("node_cap_percent", "0");
 	error = run_in_kernel("+helpers-are-bound-to-no-node");
-	parameter("node_cap_percent", "80");
+	set_parameter("node_cap_percent", "80");
 	if (!error)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else if (error == EOPNOTSUPP)
-		say(true, __func__, "not two nodes with CPUs, or no helper");
+		say_verdict(true, __func__,
+			    "not two nodes with CPUs, or no helper");
 	else
-		say(false, __func__, "%s", strerror(error));
+		say_verdict(false, __func__, "%s", strerror(error));
 }
 
 void test_pool(void)

@@ -49,11 +49,11 @@ bool has_process_helpers(void)
 
 static void clear_for_ever(void)
 {
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 
 	for (;;)
-		request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL);
+		do_request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL);
 }
 
 pid_t start_clearing(void)
@@ -65,7 +65,7 @@ pid_t start_clearing(void)
 	return pid;
 }
 
-void end(pid_t pid)
+void kill_process(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	status_of(pid);
@@ -107,7 +107,7 @@ static void helpers_are_threads_of_the_caller(void)
 	pid_t pid, thread = 0;
 
 	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		say_verdict(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
 	pid = start_clearing();
@@ -118,11 +118,12 @@ static void helpers_are_threads_of_the_caller(void)
 			 thread);
 		read_file(path, name, sizeof(name));
 	}
-	end(pid);
+	kill_process(pid);
 	if (!strcmp(name, "ktask\n"))
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "thread %d is called '%s'", thread, name);
+		say_verdict(false, __func__, "thread %d is called '%s'", thread,
+			    name);
 }
 
 /* What is there already, which takes moments.  Named by a file it is not looked at
@@ -135,9 +136,9 @@ static pid_t start_populating_again(void)
 
 	if (pid)
 		return pid;
-	fd = device();
+	fd = open_device();
 	own = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	addr = map(RANGE);
+	addr = map_memory(RANGE);
 	memset(addr, 1, RANGE);
 	for (;;)
 		if (request_of(fd, KTASK_IOC_POPULATE, own, (uintptr_t)addr,
@@ -163,21 +164,22 @@ static void short_requests_make_no_thread(void)
 	pid_t pid;
 
 	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		say_verdict(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
-	CHECK(!parameter("process_us", "3600000000"));
+	CHECK(!set_parameter("process_us", "3600000000"));
 	pid = start_populating_again();
 	none = has_no_thread(pid);
-	parameter("process_us", "0");
+	set_parameter("process_us", "0");
 	some = wait_for_thread(pid);
-	end(pid);
-	parameter("process_us", "2000");
+	kill_process(pid);
+	set_parameter("process_us", "2000");
 	if (none && some)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%s",
-		    none ? "nor do those that are long" : "one was seen");
+		say_verdict(false, __func__, "%s",
+			    none ? "nor do those that are long"
+				 : "one was seen");
 }
 
 /* Of both kinds: how a time divides into them is a guess, the sum is exact. */
@@ -195,14 +197,14 @@ static double cpu_seconds(int who)
  * worked is in the process's own account. */
 static int see_their_time(void)
 {
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 	time_t until = time(NULL) + PATIENCE_MS / 1000;
 	unsigned nr = 0;
 	double all;
 
 	do {
-		if (request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
+		if (do_request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
 			return 1;
 		if (other_thread(getpid()))
 			return 2;
@@ -227,7 +229,7 @@ static void cpu_time_of_helpers_is_the_callers(void)
 	int status;
 
 	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		say_verdict(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
 	pid = fork();
@@ -235,10 +237,10 @@ static void cpu_time_of_helpers_is_the_callers(void)
 		_exit(see_their_time());
 	status = status_of(pid);
 	if (status)
-		say(false, __func__, "%s",
-		    why[status >= 0 && status < 4 ? status : 0]);
+		say_verdict(false, __func__, "%s",
+			    why[status >= 0 && status < 4 ? status : 0]);
 	else
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 }
 
 static void helpers_stay_on_the_callers_cpus(void)
@@ -248,7 +250,7 @@ static void helpers_stay_on_the_callers_cpus(void)
 	int nr = 0, stray = 0;
 
 	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 3) {
-		say(true, __func__, "needs Linux 6.9 and three CPUs");
+		say_verdict(true, __func__, "needs Linux 6.9 and three CPUs");
 		return;
 	}
 	CPU_ZERO(&wanted);
@@ -267,11 +269,12 @@ static void helpers_stay_on_the_callers_cpus(void)
 		CPU_AND(&within, &seen, &wanted);
 		stray += !CPU_EQUAL(&within, &seen);
 	}
-	end(pid);
+	kill_process(pid);
 	if (nr && !stray)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "%d of %d helpers elsewhere", stray, nr);
+		say_verdict(false, __func__, "%d of %d helpers elsewhere",
+			    stray, nr);
 }
 
 static char state_of(pid_t pid)
@@ -345,12 +348,12 @@ static void a_process_can_be_stopped_in_the_middle(void)
 		if (!await_stopped(pid, false))
 			break;
 	}
-	end(pid);
+	kill_process(pid);
 	if (i == 20)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "round %d%s", i,
-		    hangs ? ": a kworker waits meanwhile" : "");
+		say_verdict(false, __func__, "round %d%s", i,
+			    hangs ? ": a kworker waits meanwhile" : "");
 }
 
 /* Pages of @addr on another node than @node. */
@@ -377,8 +380,8 @@ static long count_strays(char *addr, int node)
 static long populate_twice(int fd, int of, char *addr)
 {
 	uint64_t at = (uintptr_t)addr;
-	long error = request(fd, KTASK_IOC_POPULATE, addr, RANGE / 2,
-			     KTASK_MEM_WRITE, NULL);
+	long error = do_request(fd, KTASK_IOC_POPULATE, addr, RANGE / 2,
+				KTASK_MEM_WRITE, NULL);
 
 	for (size_t done = RANGE / 2; done < RANGE && !error; done += 8 * MIB)
 		error = request_of(fd, KTASK_IOC_POPULATE, of, at + done,
@@ -394,12 +397,12 @@ static void pages_follow_the_callers_memory_policy(void)
 	int fd, of;
 
 	if (access("/sys/devices/system/node/node1/meminfo", F_OK)) {
-		say(true, __func__, "one node");
+		say_verdict(true, __func__, "one node");
 		return;
 	}
-	fd = device();
+	fd = open_device();
 	of = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	addr = map(RANGE);
+	addr = map_memory(RANGE);
 	error = syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64);
 	for (int i = 0; i < 10 && !error && !stray; i++) {
 		madvise(addr, RANGE, MADV_DONTNEED);
@@ -411,10 +414,10 @@ static void pages_follow_the_callers_memory_policy(void)
 	close(of);
 	close(fd);
 	if (!error && !stray)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "error %ld, %ld pages elsewhere", error,
-		    stray);
+		say_verdict(false, __func__, "error %ld, %ld pages elsewhere",
+			    error, stray);
 }
 
 /* ---- the CPU quota ---- */
@@ -428,8 +431,8 @@ static unsigned most_threads(unsigned requests)
 {
 	struct ktask_mem mem = { .size = sizeof(mem), .len = RANGE };
 	unsigned most = 0;
-	int fd = device();
-	char *addr = map(RANGE);
+	int fd = open_device();
+	char *addr = map_memory(RANGE);
 
 	mem.addr = (uintptr_t)addr;
 	for (unsigned i = 0; i < requests; i++) {
@@ -507,7 +510,7 @@ static void helpers_are_no_more_than_the_quota_is_worth(void)
 	int status;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-		say(true, __func__, "needs two CPUs");
+		say_verdict(true, __func__, "needs two CPUs");
 		return;
 	}
 	CHECK(!mount("cgroup2", TOP, "cgroup2", 0, NULL));
@@ -523,9 +526,9 @@ static void helpers_are_no_more_than_the_quota_is_worth(void)
 	rmdir(OUTER);
 	umount(TOP);
 	if (status == 0)
-		say(true, __func__, NULL);
+		say_verdict(true, __func__, NULL);
 	else
-		say(false, __func__, "step %d", status);
+		say_verdict(false, __func__, "step %d", status);
 }
 
 void test_process_helpers(void)

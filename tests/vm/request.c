@@ -16,7 +16,7 @@
 
 #include "guest.h"
 
-int device(void)
+int open_device(void)
 {
 	return open("/dev/ktask", O_RDWR | O_CLOEXEC);
 }
@@ -27,8 +27,8 @@ static int ask_device(int fd, unsigned long what, struct ktask_mem *mem)
 	return ioctl(fd, what, mem) ? errno : 0;
 }
 
-int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
-	    void **failed)
+int do_request(int fd, unsigned long what, void *addr, size_t len,
+	       unsigned flags, void **failed)
 {
 	struct ktask_mem mem = {
 		.flags = flags,
@@ -82,7 +82,7 @@ int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
 	return error;
 }
 
-char *map(size_t len)
+char *map_memory(size_t len)
 {
 	void *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,7 +90,7 @@ char *map(size_t len)
 	return addr == MAP_FAILED ? NULL : addr;
 }
 
-size_t present(char *addr, size_t len)
+size_t count_pages(char *addr, size_t len)
 {
 	static unsigned char seen[RANGE / PAGE];
 	size_t nr = 0;
@@ -102,7 +102,7 @@ size_t present(char *addr, size_t len)
 	return nr;
 }
 
-long pinned(void)
+long count_pinned(void)
 {
 	static char text[65536];
 	long acquired = 0, released = 0;
@@ -123,7 +123,7 @@ bool pins_become(long wanted)
 {
 	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
 		write_file("/proc/sys/vm/stat_refresh", "1");
-		if (pinned() == wanted)
+		if (count_pinned() == wanted)
 			return true;
 		sleep_ms(50);
 	}

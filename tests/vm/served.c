@@ -21,13 +21,13 @@ static void a_program_is_served(const char *test, const char *name,
 	int status;
 
 	if (access(path, X_OK)) {
-		say(true, test, "there is no %s", path);
+		say_verdict(true, test, "there is no %s", path);
 		return;
 	}
 	daemon = start_daemon("--name", name);
 	status = run_program(path, argument);
-	end(daemon);
-	say(status == 0, test, status ? "status %d" : NULL, status);
+	kill_process(daemon);
+	say_verdict(status == 0, test, status ? "status %d" : NULL, status);
 }
 
 void test_served(void)

@@ -42,6 +42,6 @@ void time_test(const char *name)
 void note_longest(void)
 {
 	for (int i = 0; i < SHOWN && longest[i].seconds > 0; i++)
-		note("%6.1f s  %s", longest[i].seconds, longest[i].name);
-	note("%6.1f s since this kernel began", seconds_now());
+		note_line("%6.1f s  %s", longest[i].seconds, longest[i].name);
+	note_line("%6.1f s since this kernel began", seconds_now());
 }

@@ -13,9 +13,9 @@ static void a_device_maps_what_ktask_has_populated_or_pinned(void)
 	char nr[12];
 	int status;
 
-	snprintf(nr, sizeof(nr), "%u", rounds(5));
+	snprintf(nr, sizeof(nr), "%u", scale_rounds(5));
 	status = run_program("/vfio", nr);
-	say(status == 0, __func__, status ? "status %d" : NULL, status);
+	say_verdict(status == 0, __func__, status ? "status %d" : NULL, status);
 }
 
 void test_vfio(void)
@@ -26,11 +26,11 @@ void test_vfio(void)
 	};
 
 	for (unsigned i = 0; i < sizeof(modules) / sizeof(*modules); i++) {
-		int error = load(modules[i], "");
+		int error = load_module(modules[i], "");
 
 		if (error) {
-			say(false, __func__, "%s: %s", modules[i],
-			    strerror(error));
+			say_verdict(false, __func__, "%s: %s", modules[i],
+				    strerror(error));
 			return;
 		}
 	}

@@ -116,7 +116,7 @@ static void live_and_end(void *arg)
 	(void)arg;
 	if (!addr)
 		_exit(1);
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	_exit(7);
 }
 
@@ -131,7 +131,7 @@ static int unmap_memory(void)
 
 	if (!addr)
 		return ENOMEM;
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	if (!keeps_contents(addr, LEN))
 		return WRONG_RESULT;
 	return munmap(addr, LEN) ? errno : 0;
@@ -292,7 +292,7 @@ static bool suspend_machine(struct day *day)
 
 	(void)day;
 	if (access("/sys/power/pm_test", F_OK)) {
-		note("this kernel cannot be suspended");
+		note_line("this kernel cannot be suspended");
 		return true;
 	}
 	for (useconds_t i = 0; i < 4 && well; i++) {
@@ -350,7 +350,7 @@ static void use_up_memory(unsigned *nr_passes)
 	write_text("/proc/self/oom_score_adj", "1000");
 	while (addr) {
 		for (size_t at = 0; at + part <= len; at += part) {
-			populate(addr + at, part);
+			populate_memory(addr + at, part);
 			madvise(addr + at, part, MADV_FREE);
 		}
 		__atomic_add_fetch(nr_passes, 1, __ATOMIC_SEQ_CST);
@@ -419,7 +419,7 @@ static bool remove_memory(struct day *day)
 				moved += remove_block(block);
 		well = goes_on();
 	} while (moved < 3 && well && seconds_now() < until);
-	note("%s: %d blocks of memory went", day->client->name, moved);
+	note_line("%s: %d blocks of memory went", day->client->name, moved);
 	return well && (moved || may_stay);
 }
 
@@ -459,10 +459,10 @@ static void tell_left(const struct use *before, const char *what,
 					    "surplus_hugepages" };
 
 	tell_use_since(before, what, when);
-	fact_number(pinned_pages(), "%s, %s: pages pinned", what, when);
+	tell_fact_number(pinned_pages(), "%s, %s: pages pinned", what, when);
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
-		fact_number(pool_number(&pool_2m, -1, sums[i]), "%s, %s: %s",
-			    what, when, sums[i]);
+		tell_fact_number(pool_number(&pool_2m, -1, sums[i]),
+				 "%s, %s: %s", what, when, sums[i]);
 }
 
 /* The first time PID 1 takes what it needs itself. */
@@ -486,11 +486,11 @@ static void spend_day(const struct client *client,
 	rmdir(GROUP);
 	if (!tell)
 		return;
-	fact_number(access(GROUP, F_OK) ? errno : 0, "%s, %s: group removed",
-		    client->name, badness->name);
-	fact_number(progress->error, "%s, %s: errno", client->name,
-		    badness->name);
-	check(well, "%s goes on beside %s", client->name, badness->name);
+	tell_fact_number(access(GROUP, F_OK) ? errno : 0,
+			 "%s, %s: group removed", client->name, badness->name);
+	tell_fact_number(progress->error, "%s, %s: errno", client->name,
+			 badness->name);
+	check_that(well, "%s goes on beside %s", client->name, badness->name);
 	tell_left(&before, client->name, badness->name);
 }
 
@@ -517,14 +517,14 @@ static void spend_days(const struct client *client)
 
 void tell_bad_days(void)
 {
-	bool of_device = option("vfio", 0);
+	bool of_device = read_option("vfio", 0);
 
 	progress = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* More may be mapped than there is. */
 	write_text("/proc/sys/vm/overcommit_memory", "1");
 	if (of_device && !open_container()) {
-		check(false, "there is a device");
+		check_that(false, "there is a device");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
@@ -533,5 +533,5 @@ void tell_bad_days(void)
 		spend_days(&clients[i]);
 	}
 	pool_set(&pool_2m, 0);
-	note("helpers that worked in jobs: %ld", helpers_worked());
+	note_line("helpers that worked in jobs: %ld", helpers_worked());
 }

@@ -87,7 +87,7 @@ static void tell_numbers(const char *name, const char *what,
 	for (int i = 0; i < nr; i++)
 		at += snprintf(line + at, sizeof(line) - (size_t)at, " %.6f",
 			       numbers[i]);
-	note("time %s%s:%s", name, what, at ? line : "");
+	note_line("time %s%s:%s", name, what, at ? line : "");
 }
 
 void tell_times(const struct times *times)
@@ -158,7 +158,7 @@ static void time_munmap(struct times *times, size_t len, int advice)
 	char *addr = map_memory(len, advice);
 	struct timing timing;
 
-	populate(addr, len);
+	populate_memory(addr, len);
 	timing = begin_timing();
 	munmap(addr, len);
 	end_timing(times, &timing);
@@ -172,7 +172,7 @@ static void time_exit(struct times *times, size_t len, int advice)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		populate(map_memory(len, advice), len);
+		populate_memory(map_memory(len, advice), len);
 		*timing = begin_timing();
 		_exit(0);
 	}
@@ -193,7 +193,7 @@ static void give_half_back(struct halves *halves, size_t len, int advice,
 {
 	char *addr = map_memory(len / 2, advice);
 
-	populate(addr, len / 2);
+	populate_memory(addr, len / 2);
 	if (__atomic_add_fetch(&halves->nr_ready, 1, __ATOMIC_SEQ_CST) == 2) {
 		halves->start = begin_timing();
 		__atomic_add_fetch(&halves->nr_ready, 1, __ATOMIC_SEQ_CST);
@@ -267,17 +267,17 @@ static void measure_unmap(size_t len, int rounds)
 
 void measure_clients(void)
 {
-	long pages = option("pages", 200);
-	int rounds = (int)option("rounds", 5);
+	long pages = read_option("pages", 200);
+	int rounds = (int)read_option("rounds", 5);
 
 	if (rounds > ROUNDS_MAX)
 		rounds = ROUNDS_MAX;
-	start_neighbours((int)option("neighbours", 0));
-	if (option("vfio", 0)) {
+	start_neighbours((int)read_option("neighbours", 0));
+	if (read_option("vfio", 0)) {
 		measure_vfio(rounds);
 		return;
 	}
-	if (option("device", 0)) {
+	if (read_option("device", 0)) {
 		measure_device(rounds);
 		return;
 	}
@@ -291,7 +291,8 @@ void measure_clients(void)
 	if (pool_number(&pool_1g, -1, "free_hugepages") > 0)
 		measure_file("fallocate 1 GiB", &pool_1g, 1, rounds);
 	pool_set(&pool_2m, 0);
-	measure_unmap((size_t)option("unmap_mib", 400) * MIB, rounds);
-	note("helpers that worked in jobs: %ld", helpers_worked());
-	note("jobs that found the host to lack CPUs: %ld", hosts_found_short());
+	measure_unmap((size_t)read_option("unmap_mib", 400) * MIB, rounds);
+	note_line("helpers that worked in jobs: %ld", helpers_worked());
+	note_line("jobs that found the host to lack CPUs: %ld",
+		  hosts_found_short());
 }

@@ -26,7 +26,8 @@ static void tell_zone(int nid, const char *zone, const char *lines)
 		at = strstr(lines, label);
 		if (at)
 			sscanf(at + strlen(label), "%ld", &value);
-		fact_number(value, "node %d zone %s %s", nid, zone, names[i]);
+		tell_fact_number(value, "node %d zone %s %s", nid, zone,
+				 names[i]);
 	}
 }
 
@@ -44,5 +45,5 @@ void tell_boot_facts(void)
 		}
 		at += strlen("Node ");
 	}
-	check(nr > 0, "zones are listed");
+	check_that(nr > 0, "zones are listed");
 }

@@ -107,12 +107,12 @@ static void compare_use(void *arg)
 	helpers = helpers_us() - helpers;
 	own = own_us() - own;
 	group = group_us() - group;
-	note("helpers used %ld us, their caller %ld, its group %ld", helpers,
-	     own, group);
-	check(helpers >= ENOUGH_US &&
-		      group - own > helpers / 4 * 3 - CLOCK_US &&
-		      group - own < helpers / 4 * 5 + CLOCK_US,
-	      "CPU time of helpers is charged to the caller's group");
+	note_line("helpers used %ld us, their caller %ld, its group %ld",
+		  helpers, own, group);
+	check_that(helpers >= ENOUGH_US &&
+			   group - own > helpers / 4 * 3 - CLOCK_US &&
+			   group - own < helpers / 4 * 5 + CLOCK_US,
+		   "CPU time of helpers is charged to the caller's group");
 }
 
 static void compute_in_group(void)
@@ -146,16 +146,18 @@ static void stay_within_quota(void *arg)
 	waitpid(other, NULL, 0);
 	helpers = helpers_us() - helpers;
 	used = own_us() - used + children_us() + helpers;
-	note("in %.3f s a group of %d CPUs used %ld us, of which helpers %ld",
-	     seconds, QUOTA_CPUS, used, helpers);
+	note_line(
+		"in %.3f s a group of %d CPUs used %ld us, of which helpers %ld",
+		seconds, QUOTA_CPUS, used, helpers);
 	/* The last debts are not paid yet: a chunk may take long on a busy machine. */
-	check((double)used <= QUOTA_CPUS * seconds * 1.2e6,
-	      "a group has no more CPU time than its quota, helpers included");
+	check_that(
+		(double)used <= QUOTA_CPUS * seconds * 1.2e6,
+		"a group has no more CPU time than its quota, helpers included");
 }
 
 void tell_charge_facts(void)
 {
-	if (helpers_worked() < 0 || option("alone", 0))
+	if (helpers_worked() < 0 || read_option("alone", 0))
 		return;
 	write_text(GROUP_DIR "/cgroup.subtree_control", "+cpu");
 	mkdir(GROUP_PATH, 0755);
@@ -192,21 +194,22 @@ static void fill_with_one_cpu(void *arg)
 	for (int i = 0; i < USES; i++)
 		fill_file();
 	helped = helpers_worked() - before;
-	check(!helped, "a group whose quota is %s has no helpers: %ld came",
-	      (const char *)arg, helped);
-	fact_number(number_in(SMALL_GROUP_PATH "/cpu.stat", "nr_throttled ") >=
-			    0,
-		    "quota of %s: counted", (const char *)arg);
+	check_that(!helped,
+		   "a group whose quota is %s has no helpers: %ld came",
+		   (const char *)arg, helped);
+	tell_fact_number(
+		number_in(SMALL_GROUP_PATH "/cpu.stat", "nr_throttled ") >= 0,
+		"quota of %s: counted", (const char *)arg);
 }
 
 void tell_quota_facts(void)
 {
 	write_text(GROUP_DIR "/cgroup.subtree_control", "+cpu");
 	pool_set(&pool_2m, PAGES);
-	fact_number(run_child(fill_with_one_cpu, "100000 100000"),
-		    "quota of one CPU: child");
-	fact_number(run_child(fill_with_one_cpu, "50000 100000"),
-		    "quota of half a CPU: child");
+	tell_fact_number(run_child(fill_with_one_cpu, "100000 100000"),
+			 "quota of one CPU: child");
+	tell_fact_number(run_child(fill_with_one_cpu, "50000 100000"),
+			 "quota of half a CPU: child");
 	rmdir(SMALL_GROUP_PATH);
 	write_text(GROUP_DIR "/cgroup.subtree_control", "-cpu");
 	pool_set(&pool_2m, 0);

@@ -104,15 +104,16 @@ void check_failing_clients(void)
 		status = run_child(use_clients, counts);
 		end_failing();
 	}
-	note("failing allocations: %u clients did well, %u failed, %u wrong (%d)",
-	     counts->well, counts->failed, counts->wrong, counts->error);
-	check(!status && !counts->wrong && counts->failed,
-	      "failing allocations fail clients, and nothing else");
-	check(pool_number(&pool_2m, -1, "free_hugepages") ==
-			      pool_number(&pool_2m, -1, "nr_hugepages") &&
-		      !pool_number(&pool_2m, -1, "surplus_hugepages") &&
-		      !pool_set(&pool_2m, 0),
-	      "the pool has all of its pages after failing allocations");
+	note_line(
+		"failing allocations: %u clients did well, %u failed, %u wrong (%d)",
+		counts->well, counts->failed, counts->wrong, counts->error);
+	check_that(!status && !counts->wrong && counts->failed,
+		   "failing allocations fail clients, and nothing else");
+	check_that(pool_number(&pool_2m, -1, "free_hugepages") ==
+				   pool_number(&pool_2m, -1, "nr_hugepages") &&
+			   !pool_number(&pool_2m, -1, "surplus_hugepages") &&
+			   !pool_set(&pool_2m, 0),
+		   "the pool has all of its pages after failing allocations");
 	munmap(counts, PAGE);
 }
 
@@ -129,8 +130,8 @@ void check_no_leaks(void)
 		write_text(LEAK_FILE, "scan");
 	}
 	read_text(LEAK_FILE, text, sizeof(text));
-	check(!text[0], "nothing was leaked");
+	check_that(!text[0], "nothing was leaked");
 	for (char *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
-		note("%s", line);
+		note_line("%s", line);
 }

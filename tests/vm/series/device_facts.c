@@ -57,22 +57,22 @@ void tell_device_facts(void)
 	bool there = await_device();
 	long sectors;
 
-	check(there, "there is persistent memory");
+	check_that(there, "there is persistent memory");
 	if (!there)
 		return;
 	sectors = number_in(DISK, NULL);
-	fact_number(sectors, "device: sectors");
+	tell_fact_number(sectors, "device: sectors");
 	for (int i = 0; i < 3; i++) {
 		take_off();
-		fact_number(access(DISK, F_OK), "device: taken off");
+		tell_fact_number(access(DISK, F_OK), "device: taken off");
 		put_on();
-		fact_number(access(DISK, F_OK), "device: put on");
-		fact_number(number_in(DISK, NULL), "device: sectors");
+		tell_fact_number(access(DISK, F_OK), "device: put on");
+		tell_fact_number(number_in(DISK, NULL), "device: sectors");
 		for (int part = 0; part < 4; part++)
-			fact_number(write_and_read((off_t)sectors / 4 * part *
-						   SECTOR),
-				    "device: quarter %d is written and read",
-				    part);
+			tell_fact_number(
+				write_and_read((off_t)sectors / 4 * part *
+					       SECTOR),
+				"device: quarter %d is written and read", part);
 	}
 	check_helped(take_off, put_on,
 		     "helpers initialise struct pages of a device");

@@ -26,7 +26,7 @@ static bool load_module(const char *name)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	error = fd < 0 || syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
 	if (error)
-		note("loading %s: %s", name, strerror(error));
+		note_line("loading %s: %s", name, strerror(error));
 	close(fd);
 	return !error;
 }
@@ -38,7 +38,7 @@ static bool unload_module(const char *name)
 
 static void tell_or_measure(void *arg)
 {
-	long rounds = option("bench", 0);
+	long rounds = read_option("bench", 0);
 
 	(void)arg;
 	if (rounds)
@@ -54,11 +54,11 @@ static void tell_facts_of(const char *set, bool patched)
 
 	begin_set(set);
 	read_text("/sys/module/" DRIVER "/version", version, sizeof(version));
-	note("driver %.*s", (int)strcspn(version, "\n"), version);
-	check(version[0] && patched == !!strstr(version, "+ktask"),
-	      "the driver is the %s one", set);
-	check(run_child(tell_or_measure, NULL) == 0, "its facts are told");
-	check(unload_module(DRIVER), "the driver can be unloaded");
+	note_line("driver %.*s", (int)strcspn(version, "\n"), version);
+	check_that(version[0] && patched == !!strstr(version, "+ktask"),
+		   "the driver is the %s one", set);
+	check_that(run_child(tell_or_measure, NULL) == 0, "its facts are told");
+	check_that(unload_module(DRIVER), "the driver can be unloaded");
 }
 
 void tell_driver_facts(void)
@@ -66,18 +66,18 @@ void tell_driver_facts(void)
 	bool loaded = load_module("irqbypass") && load_module("vfio") &&
 		      load_module("vfio-pci-core") && load_module("vfio-pci");
 
-	check(loaded, "the kernel's modules for VFIO are loaded");
+	check_that(loaded, "the kernel's modules for VFIO are loaded");
 	loaded = loaded && load_module("ktask") && load_module("patched");
-	check(loaded, "the driver that uses ktask.ko is loaded");
+	check_that(loaded, "the driver that uses ktask.ko is loaded");
 	if (loaded) {
-		check(!unload_module("ktask"),
-		      "ktask.ko stays while it is used");
+		check_that(!unload_module("ktask"),
+			   "ktask.ko stays while it is used");
 		tell_facts_of("patched", true);
-		note("helpers that worked in jobs: %ld", helpers_worked());
-		check(unload_module("ktask"), "ktask.ko can be unloaded");
+		note_line("helpers that worked in jobs: %ld", helpers_worked());
+		check_that(unload_module("ktask"), "ktask.ko can be unloaded");
 	}
 	loaded = load_module("stock");
-	check(loaded, "the kernel's own driver is loaded");
+	check_that(loaded, "the kernel's own driver is loaded");
 	if (loaded)
 		tell_facts_of("stock", false);
 }

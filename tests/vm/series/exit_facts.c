@@ -101,8 +101,8 @@ static void tell_life(const struct life *life, bool tell)
 	status = run_child(live_and_end, (void *)life);
 	if (!tell)
 		return;
-	fact_number(status, "%s, %s: status", life->ending->name,
-		    life->kind->name);
+	tell_fact_number(status, "%s, %s: status", life->ending->name,
+			 life->kind->name);
 	tell_use_since(&before, life->ending->name, life->kind->name);
 }
 
@@ -171,7 +171,7 @@ static void release_with_others(void)
 		/* Its memory may be gone by then. */
 		strange += error && error != ESRCH;
 	}
-	check(!strange, "what a killed process had can be released");
+	check_that(!strange, "what a killed process had can be released");
 	tell_use_since(&before, "exit", "released by another process");
 	munmap(ready, PAGE);
 }
@@ -184,7 +184,7 @@ static void fill_group(void *arg)
 
 	(void)arg;
 	enter_group("full");
-	populate(addr, 2 * GROUP_MAX);
+	populate_memory(addr, 2 * GROUP_MAX);
 }
 
 static void run_out_of_memory(void)
@@ -200,14 +200,16 @@ static void run_out_of_memory(void)
 	for (int i = 0; i < ROUNDS; i++)
 		killed += run_child(fill_group, NULL) == 1000 + SIGKILL;
 	current = number_in(GROUP_DIR "/full/memory.current", NULL);
-	fact_number(killed, "out of memory: killed");
-	fact_number(number_in(GROUP_DIR "/full/memory.events", "oom_kill "),
-		    "out of memory: counted by the group");
+	tell_fact_number(killed, "out of memory: killed");
+	tell_fact_number(
+		number_in(GROUP_DIR "/full/memory.events", "oom_kill "),
+		"out of memory: counted by the group");
 	/* Tables of the kernel, and what CPUs have charged ahead. */
-	check(current < 8 * (long)MIB, "a killed group has nothing: %ld KiB",
-	      current >> 10);
+	check_that(current < 8 * (long)MIB,
+		   "a killed group has nothing: %ld KiB", current >> 10);
 	tell_use_since(&before, "out of memory", "killed");
-	fact_number(rmdir(GROUP_DIR "/full"), "out of memory: group removed");
+	tell_fact_number(rmdir(GROUP_DIR "/full"),
+			 "out of memory: group removed");
 }
 
 static void live_once(void)

@@ -31,21 +31,21 @@ struct pool {
 
 extern const struct pool pool_2m, pool_1g;
 
-/* fact - @name may be made of words and numbers */
-void fact(const char *value, const char *name, ...)
+/* tell_fact - @name may be made of words and numbers */
+void tell_fact(const char *value, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
-void fact_number(long value, const char *name, ...)
+void tell_fact_number(long value, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* begin_set - the facts that follow are to be compared with those of another set */
 void begin_set(const char *name);
 
-/* check - a verdict of this kernel's */
-void check(bool right, const char *name, ...)
+/* check_that - a verdict of this kernel's */
+void check_that(bool right, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* note - a line for people */
-void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* note_line - a line for people */
+void note_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* write_text - 0 or a positive errno; read_text - "" if there is none */
 int write_text(const char *path, const char *text);
@@ -55,8 +55,8 @@ int write_number(const char *path, long value);
 /* number_in - behind @name in a file, or its first number for NULL; -1: none */
 long number_in(const char *path, const char *name);
 
-/* option - of the kernel's command line: "series.NAME=NUMBER" */
-long option(const char *name, long otherwise);
+/* read_option - of the kernel's command line: "series.NAME=NUMBER" */
+long read_option(const char *name, long otherwise);
 
 /* option_text - the word behind "series.NAME=", or "" */
 void option_text(const char *name, char *text, size_t size);
@@ -78,8 +78,8 @@ int run_child(void (*body)(void *arg), void *arg);
 /* map_memory - private and aligned to 2 MiB, or NULL; advice is madvise()'s */
 char *map_memory(size_t len, int advice);
 
-/* populate - touch every page; keeps_... - are they as populate() left them? */
-void populate(char *addr, size_t len);
+/* populate_memory - touch every page; keeps_... - are they as that left them? */
+void populate_memory(char *addr, size_t len);
 bool keeps_pages(const char *addr, size_t first, size_t nr);
 bool keeps_contents(const char *addr, size_t len);
 

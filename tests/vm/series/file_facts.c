@@ -43,15 +43,16 @@ static void tell_pool_sums(const char *when)
 					    "surplus_hugepages" };
 
 	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++)
-		fact_number(pool_number(&pool_2m, -1, what[i]), "file %s: %s",
-			    when, what[i]);
+		tell_fact_number(pool_number(&pool_2m, -1, what[i]),
+				 "file %s: %s", when, what[i]);
 }
 
 static void tell_pool_nodes(const char *when)
 {
 	for (unsigned nid = 0; nid < nr_nodes(); nid++)
-		fact_number(pool_number(&pool_2m, (int)nid, "free_hugepages"),
-			    "file %s: free on node %u", when, nid);
+		tell_fact_number(
+			pool_number(&pool_2m, (int)nid, "free_hugepages"),
+			"file %s: free on node %u", when, nid);
 }
 
 static void tell_pool(const char *when)
@@ -65,9 +66,9 @@ static void tell_file_sums(int fd, int error, const char *when)
 	struct stat st;
 
 	fstat(fd, &st);
-	fact_number(error, "file %s: errno", when);
-	fact_number(st.st_size, "file %s: size", when);
-	fact_number(st.st_blocks, "file %s: blocks", when);
+	tell_fact_number(error, "file %s: errno", when);
+	tell_fact_number(st.st_size, "file %s: size", when);
+	tell_fact_number(st.st_blocks, "file %s: blocks", when);
 	tell_pool_sums(when);
 }
 
@@ -140,8 +141,8 @@ static void fill_under_policy(void *arg)
 	set_policy(MPOL_DEFAULT, 0);
 	snprintf(when, sizeof(when), "under the policy %s", placed->name);
 	tell_file(fd, error, when);
-	check(error || is_zero(fd, &pool_2m, placed->pages, -1),
-	      "pages are zero %s", when);
+	check_that(error || is_zero(fd, &pool_2m, placed->pages, -1),
+		   "pages are zero %s", when);
 	close(fd);
 }
 
@@ -182,15 +183,15 @@ static void fill_without_policy(void)
 	do {
 		before = helpers_worked();
 		stayed = fill_from_one_node(&of_others);
-		helped = before < 0 || option("alone", 0) ||
+		helped = before < 0 || read_option("alone", 0) ||
 			 helpers_worked() > before;
 		nr_wrong += stayed && of_others;
 	} while ((!stayed || !helped || of_others) &&
 		 nr_wrong < WRONG_TRIES_MAX && seconds_now() < until);
-	check(stayed && helped && !of_others,
-	      "without a policy pages are of the caller's node: %ld of "
-	      "others%s",
-	      of_others, helped ? "" : ", not helped");
+	check_that(stayed && helped && !of_others,
+		   "without a policy pages are of the caller's node: %ld of "
+		   "others%s",
+		   of_others, helped ? "" : ", not helped");
 }
 
 /* A part is there already and is kept; the size may be, too. */
@@ -202,17 +203,18 @@ static void fill_around_pages(void)
 	error = ftruncate(fd, 40 * (off_t)HUGE);
 	memory = mmap(NULL, 40 * HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		      0);
-	check(!error && memory != MAP_FAILED, "a file of huge pages is mapped");
+	check_that(!error && memory != MAP_FAILED,
+		   "a file of huge pages is mapped");
 	memset(memory + 17 * HUGE, MARK, HUGE);
 	munmap(memory, 40 * HUGE);
 	error = allocate_range(fd, FALLOC_FL_KEEP_SIZE, 3 * (off_t)PAGE,
 			       60 * (off_t)HUGE);
 	tell_file(fd, error, "around a page, its size kept");
-	check(is_zero(fd, &pool_2m, 40, 17), "pages around one are zero");
+	check_that(is_zero(fd, &pool_2m, 40, 17), "pages around one are zero");
 	memory = mmap(NULL, 40 * HUGE, PROT_READ, MAP_SHARED, fd, 0);
-	check(memory != MAP_FAILED && memory[17 * HUGE] == MARK &&
-		      memory[18 * HUGE - 1] == MARK,
-	      "a page that was there keeps what is in it");
+	check_that(memory != MAP_FAILED && memory[17 * HUGE] == MARK &&
+			   memory[18 * HUGE - 1] == MARK,
+		   "a page that was there keeps what is in it");
 	munmap(memory, 40 * HUGE);
 	error = allocate_range(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			       10 * (off_t)HUGE, 20 * (off_t)HUGE);
@@ -232,8 +234,8 @@ static void fill_beyond_pool(void)
 
 	tell_file(fd, error, "beyond the pool");
 	error = allocate_range(fd, 0, 0, (off_t)HUGE);
-	fact_number(error == 0 || error == ENOSPC,
-		    "file beyond the pool: one page more or not");
+	tell_fact_number(error == 0 || error == ENOSPC,
+			 "file beyond the pool: one page more or not");
 	close(fd);
 	tell_pool("beyond the pool, closed");
 }
@@ -270,30 +272,32 @@ static void fill_in_small_group(void *arg)
 	fd = open_file(&pool_2m, 0);
 	error = allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
 	tell_file(fd, error, "beyond the limit of a group");
-	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
-		    "group beyond its limit: charged");
+	tell_fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
+			 "group beyond its limit: charged");
 	error = allocate_range(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			       0, FILE_PAGES * (off_t)HUGE);
 	tell_file(fd, error, "of a group, emptied");
-	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
-		    "group emptied: charged");
+	tell_fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
+			 "group emptied: charged");
 	error = allocate_range(fd, 0, 0, 20 * (off_t)HUGE);
 	tell_file(fd, error, "up to the limit of a group");
-	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
-		    "group at its limit: charged");
+	tell_fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
+			 "group at its limit: charged");
 	close(fd);
 }
 
 static void fill_beyond_group_limit(void)
 {
 	mkdir(GROUP_DIR "/huge", 0755);
-	fact_number(write_number(GROUP_DIR "/huge/hugetlb.2MB.max", 20 * HUGE),
-		    "group: a limit can be set");
-	fact_number(run_child(fill_in_small_group, NULL), "group: child");
-	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
-		    "group left: charged");
-	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.events", "max ") > 0,
-		    "group: its limit was met");
+	tell_fact_number(
+		write_number(GROUP_DIR "/huge/hugetlb.2MB.max", 20 * HUGE),
+		"group: a limit can be set");
+	tell_fact_number(run_child(fill_in_small_group, NULL), "group: child");
+	tell_fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
+			 "group left: charged");
+	tell_fact_number(
+		number_in(GROUP_DIR "/huge/hugetlb.2MB.events", "max ") > 0,
+		"group: its limit was met");
 	rmdir(GROUP_DIR "/huge");
 }
 
@@ -312,12 +316,12 @@ static void fill_in_small_memory(void *arg)
 	fstat(fd, &st);
 	pages = (long)st.st_blocks * 512 / (long)HUGE;
 	current = number_in(GROUP_DIR "/memory/memory.current", NULL);
-	fact_number(error, "file beyond the memory of a group: errno");
-	check(pages >= 18 && pages <= 20,
-	      "a group's memory can hold 20 pages or a little less: %ld",
-	      pages);
-	check(current >= pages * (long)HUGE, "and is charged for them: %ld MiB",
-	      current >> 20);
+	tell_fact_number(error, "file beyond the memory of a group: errno");
+	check_that(pages >= 18 && pages <= 20,
+		   "a group's memory can hold 20 pages or a little less: %ld",
+		   pages);
+	check_that(current >= pages * (long)HUGE,
+		   "and is charged for them: %ld MiB", current >> 20);
 	close(fd);
 }
 
@@ -325,8 +329,8 @@ static void fill_beyond_memory_limit(void)
 {
 	mkdir(GROUP_DIR "/memory", 0755);
 	write_number(GROUP_DIR "/memory/memory.max", 20 * HUGE);
-	fact_number(run_child(fill_in_small_memory, NULL),
-		    "memory group: child");
+	tell_fact_number(run_child(fill_in_small_memory, NULL),
+			 "memory group: child");
 	rmdir(GROUP_DIR "/memory");
 }
 
@@ -354,16 +358,16 @@ static void fill_among_signals(void)
 		setitimer(ITIMER_REAL, &never, NULL);
 	}
 	fstat(fd, &st);
-	fact_number(error, "file among signals: errno");
-	fact_number(st.st_size, "file among signals: size");
-	check(pool_number(&pool_2m, -1, "free_hugepages") +
-			      (long)st.st_blocks * 512 / (long)HUGE ==
-		      pool_number(&pool_2m, -1, "nr_hugepages"),
-	      "no page is lost among signals");
-	fact_number(allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE),
-		    "file among signals: errno of a second try");
-	check(is_zero(fd, &pool_2m, FILE_PAGES, -1),
-	      "pages are zero after signals");
+	tell_fact_number(error, "file among signals: errno");
+	tell_fact_number(st.st_size, "file among signals: size");
+	check_that(pool_number(&pool_2m, -1, "free_hugepages") +
+				   (long)st.st_blocks * 512 / (long)HUGE ==
+			   pool_number(&pool_2m, -1, "nr_hugepages"),
+		   "no page is lost among signals");
+	tell_fact_number(allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE),
+			 "file among signals: errno of a second try");
+	check_that(is_zero(fd, &pool_2m, FILE_PAGES, -1),
+		   "pages are zero after signals");
 	close(fd);
 	tell_pool("among signals, closed");
 }
@@ -403,27 +407,27 @@ void tell_gigantic_facts(void)
 	int fd, error;
 
 	if (nr <= 0) {
-		note("no gigantic page could be had");
+		note_line("no gigantic page could be had");
 		return;
 	}
 	soil_pool(&pool_1g, nr);
 	fd = open_file(&pool_1g, 0);
 	error = allocate_range(fd, 0, 0, nr * (off_t)GIB);
-	check(!error && is_zero(fd, &pool_1g, nr, -1),
-	      "gigantic pages are zero: errno %d", error);
+	check_that(!error && is_zero(fd, &pool_1g, nr, -1),
+		   "gigantic pages are zero: errno %d", error);
 	error = allocate_range(fd, 0, 0, (nr + 1) * (off_t)GIB);
-	check(error == ENOSPC, "there is no gigantic page more: errno %d",
-	      error);
+	check_that(error == ENOSPC, "there is no gigantic page more: errno %d",
+		   error);
 	close(fd);
 	soil_pool(&pool_1g, nr);
 	fd = open_file(&pool_1g, 0);
-	check(!ftruncate(fd, (off_t)GIB) && is_zero(fd, &pool_1g, 1, -1),
-	      "a gigantic page is faulted in zero");
-	check(pool_number(&pool_1g, -1, "free_hugepages") == nr - 1,
-	      "it is one of the pool");
+	check_that(!ftruncate(fd, (off_t)GIB) && is_zero(fd, &pool_1g, 1, -1),
+		   "a gigantic page is faulted in zero");
+	check_that(pool_number(&pool_1g, -1, "free_hugepages") == nr - 1,
+		   "it is one of the pool");
 	close(fd);
-	check(pool_number(&pool_1g, -1, "free_hugepages") == nr,
-	      "gigantic pages are given back");
+	check_that(pool_number(&pool_1g, -1, "free_hugepages") == nr,
+		   "gigantic pages are given back");
 }
 
 void tell_file_facts(void)

@@ -115,7 +115,7 @@ static void unmap_under_touchers(struct findings *findings)
 	pthread_t threads[NR_THREADS];
 	long helped;
 
-	populate(memory.addr, LEN);
+	populate_memory(memory.addr, LEN);
 	for (size_t nr = 0; nr < NR_PAGES; nr++)
 		memory.addr[nr * STRIDE] = MARK;
 	for (size_t i = 0; i < NR_THREADS; i++) {
@@ -142,7 +142,7 @@ static void unmap_under_touchers(struct findings *findings)
 /* Helpers come when they can: some rounds more until one was there. */
 static void unmap_by_rounds(struct findings *findings)
 {
-	bool may_help = helpers_worked() >= 0 && !option("alone", 0);
+	bool may_help = helpers_worked() >= 0 && !read_option("alone", 0);
 	double until = seconds_now() + HELPER_SECONDS;
 
 	for (int i = 0; i < ROUNDS || (may_help && !findings->helped &&
@@ -160,12 +160,13 @@ static void touch_what_goes(void *arg)
 	(void)arg;
 	sigaction(SIGSEGV, &action, NULL);
 	unmap_by_rounds(&findings);
-	check(!findings.empty,
-	      "no CPU reaches a page that munmap() has freed: %d",
-	      findings.empty);
-	check(!findings.late, "each touch behind munmap() faults: %d do not",
-	      findings.late);
-	note("rounds of munmap() with a helper: %d", findings.helped);
+	check_that(!findings.empty,
+		   "no CPU reaches a page that munmap() has freed: %d",
+		   findings.empty);
+	check_that(!findings.late,
+		   "each touch behind munmap() faults: %d do not",
+		   findings.late);
+	note_line("rounds of munmap() with a helper: %d", findings.helped);
 }
 
 /* The kernel says so when it begins; what it was told counts once its log has lost
@@ -183,6 +184,6 @@ static bool clears_what_is_freed(void)
 
 void tell_flush_facts(void)
 {
-	check(clears_what_is_freed(), "the kernel clears what is freed");
-	fact_number(run_child(touch_what_goes, NULL), "touching: child");
+	check_that(clears_what_is_freed(), "the kernel clears what is freed");
+	tell_fact_number(run_child(touch_what_goes, NULL), "touching: child");
 }

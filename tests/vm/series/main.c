@@ -31,7 +31,7 @@ static unsigned *nr_checks; /* shared with children */
 
 /* ---- saying ---- */
 
-void fact(const char *value, const char *name, ...)
+void tell_fact(const char *value, const char *name, ...)
 {
 	va_list args;
 
@@ -43,7 +43,7 @@ void fact(const char *value, const char *name, ...)
 	va_end(args);
 }
 
-void fact_number(long value, const char *name, ...)
+void tell_fact_number(long value, const char *name, ...)
 {
 	va_list args;
 
@@ -61,7 +61,7 @@ void begin_set(const char *name)
 	fflush(verdict_file);
 }
 
-void check(bool right, const char *name, ...)
+void check_that(bool right, const char *name, ...)
 {
 	va_list args;
 
@@ -74,7 +74,7 @@ void check(bool right, const char *name, ...)
 	va_end(args);
 }
 
-void note(const char *format, ...)
+void note_line(const char *format, ...)
 {
 	va_list args;
 
@@ -153,7 +153,7 @@ void option_text(const char *name, char *text, size_t size)
 			 found + strlen(word));
 }
 
-long option(const char *name, long otherwise)
+long read_option(const char *name, long otherwise)
 {
 	char text[64];
 
@@ -243,7 +243,7 @@ void check_helped(void (*prepare)(void), void (*work)(void), const char *name)
 	double until = seconds_now() + HELPER_SECONDS;
 	long before = helpers_worked();
 
-	if (before < 0 || option("alone", 0))
+	if (before < 0 || read_option("alone", 0))
 		return;
 	do {
 		if (prepare)
@@ -251,7 +251,7 @@ void check_helped(void (*prepare)(void), void (*work)(void), const char *name)
 		before = helpers_worked();
 		work();
 	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "%s", name);
+	check_that(helpers_worked() > before, "%s", name);
 }
 
 /* ---- the guest ---- */
@@ -271,30 +271,30 @@ static void mount_all(void)
 
 static void tell_facts(void)
 {
-	if (option("own", 0)) {
+	if (read_option("own", 0)) {
 		tell_own_tests();
 		return;
 	}
-	if (option("days", 0)) {
-		if (!option("vfio", 0))
+	if (read_option("days", 0)) {
+		if (!read_option("vfio", 0))
 			tell_quota_facts();
 		tell_bad_days();
 		return;
 	}
-	if (option("vfio", 0) && nr_nodes() > 1) {
+	if (read_option("vfio", 0) && nr_nodes() > 1) {
 		tell_vfio_nodes();
 		return;
 	}
-	if (option("vfio", 0)) {
+	if (read_option("vfio", 0)) {
 		tell_vfio_facts();
 		tell_vfio_edges();
 		return;
 	}
-	if (option("device", 0)) {
+	if (read_option("device", 0)) {
 		tell_device_facts();
 		return;
 	}
-	if (option("flush", 0)) {
+	if (read_option("flush", 0)) {
 		tell_flush_facts();
 		return;
 	}
@@ -309,7 +309,7 @@ static void tell_facts(void)
 	tell_exit_facts();
 	tell_charge_facts();
 	check_failing_clients();
-	note("helpers that worked in jobs: %ld", helpers_worked());
+	note_line("helpers that worked in jobs: %ld", helpers_worked());
 }
 
 /* With an argument this is what a process of a test has become. */
@@ -328,10 +328,10 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(verdict_file, "TAP version 13\n");
 	read_text("/proc/sys/kernel/osrelease", version, sizeof(version));
-	note("release %.*s", (int)strcspn(version, "\n"), version);
-	if (option("driver", 0))
+	note_line("release %.*s", (int)strcspn(version, "\n"), version);
+	if (read_option("driver", 0))
 		tell_driver_facts();
-	else if (option("bench", 0))
+	else if (read_option("bench", 0))
 		measure_clients();
 	else
 		tell_facts();

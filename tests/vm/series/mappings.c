@@ -22,7 +22,7 @@
 
 /* ---- contents ---- */
 
-void populate(char *addr, size_t len)
+void populate_memory(char *addr, size_t len)
 {
 	for (size_t i = 0; i < len; i += PAGE)
 		addr[i] = (char)(i / PAGE);
@@ -68,7 +68,7 @@ static char *map_small(size_t *len)
 	char *addr = map_memory(*len, MADV_NOHUGEPAGE);
 
 	if (addr)
-		populate(addr, *len);
+		populate_memory(addr, *len);
 	return addr;
 }
 
@@ -77,7 +77,7 @@ static char *map_huge(size_t *len)
 	char *addr = map_memory(*len, MADV_HUGEPAGE);
 
 	if (addr)
-		populate(addr, *len);
+		populate_memory(addr, *len);
 	return addr;
 }
 
@@ -92,9 +92,9 @@ static char *map_small_and_huge(size_t *len)
 	if (!addr)
 		return NULL;
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	populate(addr, small);
+	populate_memory(addr, small);
 	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
-	populate(addr + small, *len - small);
+	populate_memory(addr + small, *len - small);
 	return addr;
 }
 
@@ -126,7 +126,7 @@ static char *map_shared(size_t *len)
 
 	if (!addr || !map_again(addr, *len, MAP_SHARED | MAP_ANONYMOUS, -1))
 		return NULL;
-	populate(addr, *len);
+	populate_memory(addr, *len);
 	return addr;
 }
 
@@ -144,7 +144,7 @@ static char *map_private_file(size_t *len)
 		return NULL;
 	for (size_t i = 0; i < *len / 2; i += PAGE)
 		sum += *(volatile char *)(addr + i);
-	populate(addr + *len / 2, *len / 2);
+	populate_memory(addr + *len / 2, *len / 2);
 	return sum ? NULL : addr;
 }
 
@@ -176,7 +176,7 @@ static char *map_neighbours(size_t *len)
 	    !map_again(addr + part + huge, part, MAP_SHARED | MAP_ANONYMOUS,
 		       -1))
 		return NULL;
-	populate(addr, *len);
+	populate_memory(addr, *len);
 	return addr;
 }
 
@@ -285,10 +285,10 @@ void tell_use_since(const struct use *before, const char *what,
 	for (size_t i = 0; i < NR_USES; i++) {
 		long more = now.pages[i] - before->pages[i];
 
-		fact_number(i == USE_TABLES ? without_dead_processes(more)
-					    : more,
-			    "%s, %s: %smore", what, when, use_names[i]);
+		tell_fact_number(i == USE_TABLES ? without_dead_processes(more)
+						 : more,
+				 "%s, %s: %smore", what, when, use_names[i]);
 	}
-	fact_number(now.pages[NR_USES] - before->pages[NR_USES],
-		    "%s, %s: free huge pages more", what, when);
+	tell_fact_number(now.pages[NR_USES] - before->pages[NR_USES],
+			 "%s, %s: free huge pages more", what, when);
 }

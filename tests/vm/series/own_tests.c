@@ -43,7 +43,7 @@ static void note_output(const char *title)
 	     line = strtok_r(NULL, "\n", &save))
 		if (strstr(line, "not ok") || strcasestr(line, "fail") ||
 		    strcasestr(line, "error") || strstr(line, "TBROK")) {
-			note("%s: %.200s", title, line);
+			note_line("%s: %.200s", title, line);
 			nr++;
 		}
 }
@@ -69,7 +69,8 @@ static void become_program(char *const words[])
 /* With all that it has begun. */
 static int await_end(pid_t pid)
 {
-	double until = seconds_now() + (double)option("limit", LIMIT_SECONDS);
+	double until =
+		seconds_now() + (double)read_option("limit", LIMIT_SECONDS);
 	int status, ended = 0;
 
 	while (!ended && seconds_now() < until) {
@@ -132,10 +133,10 @@ static void run_test(const char *title, char *const words[])
 	}
 	if (best.status || best.badly)
 		note_output(title);
-	fact_number(best.status, "own test %s: status", title);
-	fact_number(best.well, "own test %s: well", title);
-	fact_number(best.badly, "own test %s: badly", title);
-	fact_number(best.skipped, "own test %s: skipped", title);
+	tell_fact_number(best.status, "own test %s: status", title);
+	tell_fact_number(best.well, "own test %s: well", title);
+	tell_fact_number(best.badly, "own test %s: badly", title);
+	tell_fact_number(best.skipped, "own test %s: skipped", title);
 }
 
 static void run_line(char *line)
@@ -167,6 +168,6 @@ void tell_own_tests(void)
 	for (char *line = strtok_r(list, "\n", &save); line && nr < LINES_MAX;
 	     line = strtok_r(NULL, "\n", &save), nr++)
 		run_line(line);
-	check(nr > 0, "the kernel has tests of its own: %u", nr);
-	note("helpers that worked in jobs: %ld", helpers_worked());
+	check_that(nr > 0, "the kernel has tests of its own: %u", nr);
+	note_line("helpers that worked in jobs: %ld", helpers_worked());
 }

@@ -22,13 +22,14 @@ static void tell_nodes(const char *when)
 {
 	unsigned nid;
 
-	fact_number(pool_number(&pool_2m, -1, "nr_hugepages"), "pool %s: pages",
-		    when);
-	fact_number(pool_number(&pool_2m, -1, "free_hugepages"),
-		    "pool %s: free", when);
+	tell_fact_number(pool_number(&pool_2m, -1, "nr_hugepages"),
+			 "pool %s: pages", when);
+	tell_fact_number(pool_number(&pool_2m, -1, "free_hugepages"),
+			 "pool %s: free", when);
 	for (nid = 0; nid < nr_nodes(); nid++)
-		fact_number(pool_number(&pool_2m, (int)nid, "nr_hugepages"),
-			    "pool %s: pages of node %u", when, nid);
+		tell_fact_number(
+			pool_number(&pool_2m, (int)nid, "nr_hugepages"),
+			"pool %s: pages of node %u", when, nid);
 }
 
 static void resize_by_steps(void)
@@ -51,9 +52,10 @@ static void resize_one_node(void)
 
 	snprintf(path, sizeof(path),
 		 NODE_DIR "%u/hugepages/hugepages-2048kB/nr_hugepages", last);
-	fact_number(write_number(path, POOL_PAGES), "growing one node: errno");
+	tell_fact_number(write_number(path, POOL_PAGES),
+			 "growing one node: errno");
 	tell_nodes("of one node");
-	fact_number(write_number(path, 0), "shrinking one node: errno");
+	tell_fact_number(write_number(path, 0), "shrinking one node: errno");
 	tell_nodes("of one node, shrunk");
 }
 
@@ -66,11 +68,12 @@ static void shrink_used(void)
 	pool_set(&pool_2m, POOL_PAGES);
 	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	check(addr != MAP_FAILED, "all pages of the pool can be mapped");
-	populate(addr, len);
+	check_that(addr != MAP_FAILED, "all pages of the pool can be mapped");
+	populate_memory(addr, len);
 	pool_set(&pool_2m, POOL_PAGES / 2);
 	tell_nodes("shrunk while in use");
-	check(keeps_contents(addr, len), "pages in use keep their contents");
+	check_that(keeps_contents(addr, len),
+		   "pages in use keep their contents");
 	munmap(addr, len);
 	tell_nodes("shrunk, not in use");
 	pool_set(&pool_2m, 0);
@@ -114,11 +117,13 @@ static void resize_among_signals(void)
 	all = pool_number(&pool_2m, -1, "nr_hugepages");
 	for (unsigned nid = 0; nid < nr_nodes(); nid++)
 		sum += pool_number(&pool_2m, (int)nid, "nr_hugepages");
-	fact_number(written, "growing among signals: written");
-	fact_number(cut, "growing among signals: a signal ends it");
-	check(sum == all && pool_number(&pool_2m, -1, "free_hugepages") == all,
-	      "a pool that a signal left incomplete is consistent: %ld pages",
-	      all);
+	tell_fact_number(written, "growing among signals: written");
+	tell_fact_number(cut, "growing among signals: a signal ends it");
+	check_that(
+		sum == all &&
+			pool_number(&pool_2m, -1, "free_hugepages") == all,
+		"a pool that a signal left incomplete is consistent: %ld pages",
+		all);
 	pool_set(&pool_2m, 0);
 }
 
@@ -135,15 +140,16 @@ static void resize_beyond_memory(void)
 	most = number_in(path, "MemFree:") / 2048;
 	snprintf(path, sizeof(path),
 		 NODE_DIR "%d/hugepages/hugepages-2048kB/nr_hugepages", last);
-	fact_number(write_number(path, 2 * most),
-		    "growing beyond the memory: errno");
+	tell_fact_number(write_number(path, 2 * most),
+			 "growing beyond the memory: errno");
 	nr = pool_number(&pool_2m, last, "nr_hugepages");
 	/* What is reclaimed meanwhile is had as well. */
-	check(nr < 2 * most && nr > most / 2,
-	      "a pool beyond the memory gets most of it: %ld of %ld", nr, most);
-	check(pool_number(&pool_2m, -1, "free_hugepages") == nr,
-	      "and all of its pages are free");
-	check(pool_set(&pool_2m, 0) == 0, "and gives them back");
+	check_that(nr < 2 * most && nr > most / 2,
+		   "a pool beyond the memory gets most of it: %ld of %ld", nr,
+		   most);
+	check_that(pool_number(&pool_2m, -1, "free_hugepages") == nr,
+		   "and all of its pages are free");
+	check_that(pool_set(&pool_2m, 0) == 0, "and gives them back");
 }
 
 static void empty_pool(void)

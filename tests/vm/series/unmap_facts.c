@@ -32,12 +32,12 @@ static void unmap_kind(const struct memory_kind *kind, bool tell)
 	error = addr && munmap(addr, len) ? errno : 0;
 	if (!tell)
 		return;
-	check(addr != NULL, "%s can be mapped", kind->name);
-	fact_number(error, "munmap, %s: errno", kind->name);
-	fact_number(mincore(addr, PAGE, &there) ? errno : 0,
-		    "munmap, %s: errno of its first page", kind->name);
-	fact_number(mincore(addr + len - PAGE, PAGE, &there) ? errno : 0,
-		    "munmap, %s: errno of its last page", kind->name);
+	check_that(addr != NULL, "%s can be mapped", kind->name);
+	tell_fact_number(error, "munmap, %s: errno", kind->name);
+	tell_fact_number(mincore(addr, PAGE, &there) ? errno : 0,
+			 "munmap, %s: errno of its first page", kind->name);
+	tell_fact_number(mincore(addr + len - PAGE, PAGE, &there) ? errno : 0,
+			 "munmap, %s: errno of its last page", kind->name);
 	tell_use_since(&before, "munmap", kind->name);
 }
 
@@ -46,8 +46,8 @@ static void unmap_kind_twice(void *arg)
 {
 	unmap_kind(arg, false);
 	unmap_kind(arg, true);
-	fact_number(number_in("/proc/self/status", "VmLck:"),
-		    "munmap: KiB locked");
+	tell_fact_number(number_in("/proc/self/status", "VmLck:"),
+			 "munmap: KiB locked");
 }
 
 /* ---- what lies beside it ---- */
@@ -58,17 +58,17 @@ static void unmap_between(int advice, const char *what)
 	size_t nr = LEN / PAGE;
 	char *addr = map_memory(LEN, advice);
 
-	populate(addr, LEN);
-	fact_number(munmap(addr + 3 * PAGE, LEN - 8 * PAGE),
-		    "munmap between %s", what);
-	check(keeps_pages(addr, 0, 3) && keeps_pages(addr, nr - 5, 5),
-	      "%s beside a hole keep their contents", what);
+	populate_memory(addr, LEN);
+	tell_fact_number(munmap(addr + 3 * PAGE, LEN - 8 * PAGE),
+			 "munmap between %s", what);
+	check_that(keeps_pages(addr, 0, 3) && keeps_pages(addr, nr - 5, 5),
+		   "%s beside a hole keep their contents", what);
 	munmap(addr, LEN);
 	addr = map_memory(LEN, advice);
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	munmap(addr, LEN - PAGE);
-	check(keeps_pages(addr, nr - 1, 1), "the last of %s keeps its contents",
-	      what);
+	check_that(keeps_pages(addr, nr - 1, 1),
+		   "the last of %s keeps its contents", what);
 	munmap(addr, LEN);
 }
 
@@ -85,15 +85,15 @@ static void map_over_it(void)
 {
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE), *again;
 
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	again = mmap(addr, LEN, PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check(again == addr && is_zero(addr, LEN),
-	      "a mapping in place of another is zero");
-	populate(addr, LEN);
+	check_that(again == addr && is_zero(addr, LEN),
+		   "a mapping in place of another is zero");
+	populate_memory(addr, LEN);
 	again = mremap(addr, LEN, PAGE, 0);
-	check(again == addr && keeps_pages(addr, 0, 1),
-	      "what mremap() leaves keeps its contents");
+	check_that(again == addr && keeps_pages(addr, 0, 1),
+		   "what mremap() leaves keeps its contents");
 	munmap(addr, PAGE);
 }
 
@@ -141,7 +141,7 @@ static void unmap_under_reader(struct reader *reader)
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
 	pthread_t thread;
 
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	*reader = (struct reader){ .addr = addr };
 	if (pthread_create(&thread, NULL, read_until_gone, reader))
 		_exit(1);
@@ -165,8 +165,8 @@ static void unmap_under_readers(void *arg)
 		late += reader.late;
 		strange += reader.strange;
 	}
-	check(!late, "no CPU reads a page after munmap(): %d of 5", late);
-	check(!strange, "no CPU reads a page of others: %d of 5", strange);
+	check_that(!late, "no CPU reads a page after munmap(): %d of 5", late);
+	check_that(!strange, "no CPU reads a page of others: %d of 5", strange);
 }
 
 /* ---- others that share it ---- */
@@ -201,19 +201,19 @@ static void unmap_what_parent_has(void)
 {
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
 
-	populate(addr, LEN);
-	fact_number(run_child(unmap_in_child, addr), "munmap by a child");
-	fact_number(smaps_number(addr, "Shared_Dirty:"),
-		    "after munmap by a child: KiB shared");
-	fact_number(smaps_number(addr, "Private_Dirty:"),
-		    "after munmap by a child: KiB private");
-	fact_number(run_child(leave_to_kernel, NULL), "exit of a child");
-	fact_number(smaps_number(addr, "Shared_Dirty:"),
-		    "after exit of a child: KiB shared");
-	fact_number(smaps_number(addr, "Private_Dirty:"),
-		    "after exit of a child: KiB private");
-	check(keeps_contents(addr, LEN),
-	      "memory that a child gave back keeps its contents");
+	populate_memory(addr, LEN);
+	tell_fact_number(run_child(unmap_in_child, addr), "munmap by a child");
+	tell_fact_number(smaps_number(addr, "Shared_Dirty:"),
+			 "after munmap by a child: KiB shared");
+	tell_fact_number(smaps_number(addr, "Private_Dirty:"),
+			 "after munmap by a child: KiB private");
+	tell_fact_number(run_child(leave_to_kernel, NULL), "exit of a child");
+	tell_fact_number(smaps_number(addr, "Shared_Dirty:"),
+			 "after exit of a child: KiB shared");
+	tell_fact_number(smaps_number(addr, "Private_Dirty:"),
+			 "after exit of a child: KiB private");
+	check_that(keeps_contents(addr, LEN),
+		   "memory that a child gave back keeps its contents");
 	munmap(addr, LEN);
 }
 
@@ -223,7 +223,7 @@ static void unmap_once(void)
 {
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
 
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	munmap(addr, LEN);
 }
 
@@ -255,13 +255,14 @@ void tell_unmap_facts(void)
 {
 	pool_set(&pool_2m, 20);
 	for (size_t i = 0; i < NR_MEMORY_KINDS; i++)
-		fact_number(
+		tell_fact_number(
 			run_child(unmap_kind_twice, (void *)&memory_kinds[i]),
 			"munmap, %s: child", memory_kinds[i].name);
 	unmap_between(MADV_NOHUGEPAGE, "small pages");
 	unmap_between(MADV_HUGEPAGE, "huge pages");
 	map_over_it();
-	fact_number(run_child(unmap_under_readers, NULL), "readers: child");
+	tell_fact_number(run_child(unmap_under_readers, NULL),
+			 "readers: child");
 	unmap_what_parent_has();
 	kill_in_the_middle();
 	check_helped(NULL, unmap_once, "helpers unmap memory");

@@ -51,7 +51,7 @@ static void move_hole(size_t len, size_t step, const char *what)
 
 		munmap(addr + hole, PAGE);
 		map_what_ends(addr, len, found, sizeof(found));
-		fact(found, "vfio, a hole at %s %zu", what, hole / step);
+		tell_fact(found, "vfio, a hole at %s %zu", what, hole / step);
 		munmap(addr, LONG_LEN);
 	}
 }
@@ -71,7 +71,7 @@ static void map_under_limit(void *arg)
 	if (!limit_locked_memory(limited->bytes))
 		_exit(1);
 	map_what_ends(limited->addr, LONG_LEN, found, sizeof(found));
-	fact(found, "vfio, a limit of %zu KiB", limited->bytes >> 10);
+	tell_fact(found, "vfio, a limit of %zu KiB", limited->bytes >> 10);
 }
 
 /* Some are there already, some are not. */
@@ -80,7 +80,7 @@ static void move_limit(void)
 	struct limited limited = { .addr = map_memory(LONG_LEN,
 						      MADV_NOHUGEPAGE) };
 
-	populate(limited.addr, LONG_LEN / 2);
+	populate_memory(limited.addr, LONG_LEN / 2);
 	for (size_t i = 0; i < NR_LIMITS; i++) {
 		limited.bytes = LONG_LEN / (NR_LIMITS - 1) * i;
 		run_child(map_under_limit, &limited);
@@ -112,20 +112,21 @@ static void map_beyond_group_limit(void)
 	unmap_all();
 	read_use(&before);
 	for (int i = 0; i < 5; i++) {
-		fact_number(run_child(map_in_small_group, NULL),
-			    "vfio, a group that is full: status");
+		tell_fact_number(run_child(map_in_small_group, NULL),
+				 "vfio, a group that is full: status");
 		unmap_all();
 	}
-	fact_number(number_in(GROUP_DIR "/device/memory.events", "oom_kill "),
-		    "vfio, a group that is full: killed");
-	fact_number(pinned_pages() - pins,
-		    "vfio, a group that is full: pages pinned");
+	tell_fact_number(
+		number_in(GROUP_DIR "/device/memory.events", "oom_kill "),
+		"vfio, a group that is full: killed");
+	tell_fact_number(pinned_pages() - pins,
+			 "vfio, a group that is full: pages pinned");
 	tell_use_since(&before, "vfio", "a group that is full");
-	check(number_in(GROUP_DIR "/device/memory.current", NULL) <
-		      8 * (long)MIB,
-	      "a group that was full has nothing");
-	fact_number(rmdir(GROUP_DIR "/device"),
-		    "vfio, a group that is full: removed");
+	check_that(number_in(GROUP_DIR "/device/memory.current", NULL) <
+			   8 * (long)MIB,
+		   "a group that was full has nothing");
+	tell_fact_number(rmdir(GROUP_DIR "/device"),
+			 "vfio, a group that is full: removed");
 }
 
 void tell_vfio_edges(void)
@@ -150,11 +151,13 @@ static void tell_tables(const char *name, char *addr, size_t len, uint64_t iova)
 	long before = table_pages();
 	int error = map_for_device(addr, len, iova);
 
-	fact_number(error, "vfio, tables of %s: errno", name);
-	fact_number(table_pages() - before, "vfio, tables of %s: pages", name);
-	fact_number(unmap_for_device(len, iova), "vfio, tables of %s: unmapped",
-		    name);
-	fact_number(pinned_pages(), "vfio, tables of %s: pages pinned", name);
+	tell_fact_number(error, "vfio, tables of %s: errno", name);
+	tell_fact_number(table_pages() - before, "vfio, tables of %s: pages",
+			 name);
+	tell_fact_number(unmap_for_device(len, iova),
+			 "vfio, tables of %s: unmapped", name);
+	tell_fact_number(pinned_pages(), "vfio, tables of %s: pages pinned",
+			 name);
 }
 
 static char *map_pool(const struct pool *pool, size_t len)
@@ -174,11 +177,11 @@ void tell_vfio_tables(void)
 	size_t len = (size_t)nr * GIB;
 	char *addr;
 
-	fact_number(nr, "vfio: gigantic pages");
+	tell_fact_number(nr, "vfio: gigantic pages");
 	if (nr < 1)
 		return;
 	addr = map_pool(&pool_1g, len);
-	check(addr, "gigantic pages are mapped");
+	check_that(addr, "gigantic pages are mapped");
 	if (!addr)
 		return;
 	tell_tables("absent gigantic pages", addr, len, 4 * GIB);

@@ -25,11 +25,11 @@
 
 static void tell_charges(const char *when)
 {
-	fact_number(pinned_pages(), "vfio %s: pages pinned", when);
-	fact_number(number_in("/proc/self/status", "VmLck:"),
-		    "vfio %s: KiB locked", when);
-	fact_number(number_in("/proc/self/status", "VmPin:"),
-		    "vfio %s: KiB pinned", when);
+	tell_fact_number(pinned_pages(), "vfio %s: pages pinned", when);
+	tell_fact_number(number_in("/proc/self/status", "VmLck:"),
+			 "vfio %s: KiB locked", when);
+	tell_fact_number(number_in("/proc/self/status", "VmPin:"),
+			 "vfio %s: KiB pinned", when);
 }
 
 /* ---- mappings ---- */
@@ -39,11 +39,13 @@ static void map_and_unmap(const char *name, char *addr, size_t len,
 {
 	char when[80];
 
-	fact_number(map_for_device(addr, len, iova), "vfio %s: errno", name);
+	tell_fact_number(map_for_device(addr, len, iova), "vfio %s: errno",
+			 name);
 	tell_charges(name);
-	fact_number(map_for_device(addr, len, iova), "vfio %s: errno, again",
-		    name);
-	fact_number(unmap_for_device(len, iova), "vfio %s: unmapped", name);
+	tell_fact_number(map_for_device(addr, len, iova),
+			 "vfio %s: errno, again", name);
+	tell_fact_number(unmap_for_device(len, iova), "vfio %s: unmapped",
+			 name);
 	snprintf(when, sizeof(when), "%s, unmapped", name);
 	tell_charges(when);
 }
@@ -53,16 +55,17 @@ static void map_anonymous(void)
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
 
 	map_and_unmap("absent small pages", addr, LEN, 0);
-	populate(addr, LEN);
+	populate_memory(addr, LEN);
 	map_and_unmap("present small pages", addr, LEN, 0);
-	check(keeps_contents(addr, LEN), "memory keeps its contents");
+	check_that(keeps_contents(addr, LEN), "memory keeps its contents");
 	/* Neither address is that of a large page, and they differ. */
 	map_and_unmap("odd addresses", addr + 3 * PAGE, LEN - 8 * PAGE,
 		      GIB + 5 * PAGE);
 	map_and_unmap("one page", addr, PAGE, 0);
 	/* No page of the IOMMU's lies on both sides. */
 	map_and_unmap("across a GiB", addr, LEN, GIB - LEN / 2);
-	check(keeps_contents(addr, LEN), "memory keeps its contents in parts");
+	check_that(keeps_contents(addr, LEN),
+		   "memory keeps its contents in parts");
 	munmap(addr, LEN);
 	addr = map_memory(LEN, MADV_HUGEPAGE);
 	map_and_unmap("absent large pages", addr, LEN, 0);
@@ -77,7 +80,7 @@ static void map_hugetlb(void)
 	pool_set(&pool_2m, 40);
 	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	check(addr != MAP_FAILED, "huge pages are there");
+	check_that(addr != MAP_FAILED, "huge pages are there");
 	map_and_unmap("huge pages", addr, len, 0);
 	munmap(addr, len);
 	pool_set(&pool_2m, 0);
@@ -94,11 +97,11 @@ static void map_with_hole(void)
 
 		munmap(addr + hole, PAGE);
 		snprintf(name, sizeof(name), "a hole at %zu MiB", hole >> 20);
-		fact_number(map_for_device(addr, LEN, 0), "vfio %s: errno",
-			    name);
+		tell_fact_number(map_for_device(addr, LEN, 0), "vfio %s: errno",
+				 name);
 		tell_charges(name);
-		fact_number(unmap_for_device(LEN, 0), "vfio %s: unmapped",
-			    name);
+		tell_fact_number(unmap_for_device(LEN, 0), "vfio %s: unmapped",
+				 name);
 		munmap(addr, LEN);
 	}
 }
@@ -130,17 +133,18 @@ static void map_beyond_limit(void *arg)
 
 	if (!limit_locked_memory(LEN / 2))
 		_exit(1);
-	fact_number(map_for_device(addr, LEN, 0), "vfio beyond a limit: errno");
+	tell_fact_number(map_for_device(addr, LEN, 0),
+			 "vfio beyond a limit: errno");
 	tell_charges("beyond a limit");
 	map_and_unmap("up to a limit", addr, LEN / 2, 0);
 	map_and_unmap("below a limit", addr, LEN / 2 - PAGE, 0);
-	fact_number(map_for_device(addr, LEN / 4, 0),
-		    "vfio a part of a limit: errno");
-	fact_number(map_for_device(addr + LEN / 4, LEN / 2, LEN / 4),
-		    "vfio more than the rest of a limit: errno");
+	tell_fact_number(map_for_device(addr, LEN / 4, 0),
+			 "vfio a part of a limit: errno");
+	tell_fact_number(map_for_device(addr + LEN / 4, LEN / 2, LEN / 4),
+			 "vfio more than the rest of a limit: errno");
 	tell_charges("a part of a limit");
-	fact_number(unmap_for_device(LEN / 4, 0),
-		    "vfio a part of a limit: unmapped");
+	tell_fact_number(unmap_for_device(LEN / 4, 0),
+			 "vfio a part of a limit: unmapped");
 	tell_charges("a part of a limit, unmapped");
 }
 
@@ -200,20 +204,20 @@ static void check_failing_mappings(void)
 		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
 
 		if (i % 2)
-			populate(addr, LEN);
+			populate_memory(addr, LEN);
 		if (!map_whole_or_not(addr, failing_percents[i / 2], &error))
 			wrong++, last = error;
 		failed += !!error;
 		munmap(addr, LEN);
 	}
-	note("failing allocations: %u of %d mappings failed", failed,
-	     2 * NR_FAILING_PERCENTS);
-	check(!wrong && failed,
-	      "a mapping without memory fails as a whole (%u wrong: %d)", wrong,
-	      last);
-	check(pinned_pages() == pins &&
-		      !number_in("/proc/self/status", "VmLck:"),
-	      "nothing stays pinned after failing allocations");
+	note_line("failing allocations: %u of %d mappings failed", failed,
+		  2 * NR_FAILING_PERCENTS);
+	check_that(!wrong && failed,
+		   "a mapping without memory fails as a whole (%u wrong: %d)",
+		   wrong, last);
+	check_that(pinned_pages() == pins &&
+			   !number_in("/proc/self/status", "VmLck:"),
+		   "nothing stays pinned after failing allocations");
 }
 
 /* ---- helpers ---- */
@@ -253,7 +257,7 @@ void tell_vfio_facts(void)
 {
 	bool opened = open_container();
 
-	check(opened, "there is a device");
+	check_that(opened, "there is a device");
 	if (!opened)
 		return;
 	check_all_helped();
@@ -291,7 +295,7 @@ static int time_mapping(struct times *times, const struct mapping *mapping)
 	struct timing timing;
 
 	if (mapping->pages == PRESENT)
-		populate(addr, LEN);
+		populate_memory(addr, LEN);
 	else if (mapping->pages == SCATTERED)
 		populate_scattered(addr, LEN);
 	timing = begin_timing();

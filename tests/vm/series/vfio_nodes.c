@@ -72,14 +72,15 @@ static void map_under_policy(void *arg)
 		syscall(SYS_set_mempolicy, placed->policy, &placed->nodes, 64);
 	error = map_for_device(addr, LEN, 0);
 	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
-	fact_number(error, "vfio, %s: errno", placed->name);
+	tell_fact_number(error, "vfio, %s: errno", placed->name);
 	count_nodes(addr, nr);
 	for (unsigned nid = 0; nid < nr_nodes() && nid < NODES_MAX; nid++)
-		fact_number(nr[nid], "vfio, %s: pages of node %u", placed->name,
-			    nid);
-	fact_number(nr[ELSEWHERE], "vfio, %s: pages elsewhere", placed->name);
-	fact_number(unmap_for_device(LEN, 0), "vfio, %s: unmapped",
-		    placed->name);
+		tell_fact_number(nr[nid], "vfio, %s: pages of node %u",
+				 placed->name, nid);
+	tell_fact_number(nr[ELSEWHERE], "vfio, %s: pages elsewhere",
+			 placed->name);
+	tell_fact_number(unmap_for_device(LEN, 0), "vfio, %s: unmapped",
+			 placed->name);
 }
 
 /* Return: pages that are not of the caller's node; -1 if that was moved, or it failed. */
@@ -114,26 +115,28 @@ static void map_without_policy(void)
 	do {
 		before = helpers_worked();
 		of_others = map_on_own_node();
-		helped = before < 0 || option("alone", 0) ||
+		helped = before < 0 || read_option("alone", 0) ||
 			 helpers_worked() > before;
 		nr_wrong += of_others > 0;
 	} while ((of_others || !helped) && nr_wrong < WRONG_TRIES_MAX &&
 		 seconds_now() < until);
-	check(helped && !of_others,
-	      "without a policy pages for a device are of the caller's node: "
-	      "%ld of others%s",
-	      of_others, helped ? "" : ", not helped");
+	check_that(
+		helped && !of_others,
+		"without a policy pages for a device are of the caller's node: "
+		"%ld of others%s",
+		of_others, helped ? "" : ", not helped");
 }
 
 void tell_vfio_nodes(void)
 {
 	if (!open_container()) {
-		check(false, "there is a device");
+		check_that(false, "there is a device");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++)
-		fact_number(run_child(map_under_policy, (void *)&policies[i]),
-			    "vfio, %s: child", policies[i].name);
+		tell_fact_number(
+			run_child(map_under_policy, (void *)&policies[i]),
+			"vfio, %s: child", policies[i].name);
 	map_without_policy();
 	tell_vfio_tables();
 }

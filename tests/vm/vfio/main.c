@@ -90,10 +90,10 @@ static const struct way all_ways[] = {
 /* The module's pins go while the device still has its own. */
 static int time_one_way(int container, const struct way *way, double *seconds)
 {
-	int fd = device(), error;
+	int fd = open_device(), error;
 	int64_t unmapped;
-	char *addr = map(LEN);
-	long before = pinned();
+	char *addr = map_memory(LEN);
+	long before = count_pinned();
 	double start;
 
 	madvise(addr, LEN, MADV_NOHUGEPAGE);
