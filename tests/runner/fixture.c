@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-static void pass(void **state)
+static void pass_at_once(void **state)
 {
 }
 
@@ -53,7 +53,7 @@ static void leave_silently(void **state)
 	_exit(0);
 }
 
-static void hang(void **state)
+static void hang_forever(void **state)
 {
 	for (;;)
 		pause();
@@ -62,7 +62,7 @@ static void hang(void **state)
 static void leave_a_child(void **state)
 {
 	if (!fork())
-		hang(state);
+		hang_forever(state);
 }
 
 static void fork_and_return(void **state)
@@ -71,7 +71,7 @@ static void fork_and_return(void **state)
 		exit(0);
 }
 
-static int refuse(void **state)
+static int refuse_setup(void **state)
 {
 	return -1;
 }
@@ -85,13 +85,13 @@ static const struct {
 	const char *name;
 	CMUnitTestFunction func;
 } ways[] = {
-	NAMED(pass),	      NAMED(fail_plainly),  NAMED(fail_with_words),
+	NAMED(pass_at_once),  NAMED(fail_plainly),  NAMED(fail_with_words),
 	NAMED(skip_silently), NAMED(touch_nothing), NAMED(skip_with_reason),
 	NAMED(abort_now),     NAMED(leave_early),   NAMED(leave_silently),
-	NAMED(hang),	      NAMED(leave_a_child), NAMED(fork_and_return),
+	NAMED(hang_forever),  NAMED(leave_a_child), NAMED(fork_and_return),
 };
 
-static CMUnitTestFunction find(const char *name)
+static CMUnitTestFunction find_way(const char *name)
 {
 	size_t i;
 
@@ -106,9 +106,9 @@ static CMUnitTestFunction find(const char *name)
 static int run_one(CMUnitTestFunction func)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pass),
+		cmocka_unit_test(pass_at_once),
 		{ "way", func, NULL, NULL, NULL },
-		cmocka_unit_test(pass),
+		cmocka_unit_test(pass_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
@@ -116,24 +116,24 @@ static int run_one(CMUnitTestFunction func)
 
 static int run_fixture(const char *name)
 {
-	const struct CMUnitTest plain[] = { cmocka_unit_test(pass) };
-	const struct CMUnitTest setup[] = { cmocka_unit_test_setup(pass,
-								   refuse) };
+	const struct CMUnitTest plain[] = { cmocka_unit_test(pass_at_once) };
+	const struct CMUnitTest setup[] = { cmocka_unit_test_setup(
+		pass_at_once, refuse_setup) };
 	const struct CMUnitTest teardown[] = { cmocka_unit_test_teardown(
-		pass, refuse) };
+		pass_at_once, refuse_setup) };
 
 	if (!strcmp(name, "setup"))
 		return cmocka_run_group_tests(setup, NULL, NULL);
 	if (!strcmp(name, "teardown"))
 		return cmocka_run_group_tests(teardown, NULL, NULL);
 	if (!strcmp(name, "group_setup"))
-		return cmocka_run_group_tests(plain, refuse, NULL);
+		return cmocka_run_group_tests(plain, refuse_setup, NULL);
 	if (!strcmp(name, "group_teardown"))
-		return cmocka_run_group_tests(plain, NULL, refuse);
+		return cmocka_run_group_tests(plain, NULL, refuse_setup);
 	if (!strcmp(name, "two_groups"))
 		return cmocka_run_group_tests(plain, NULL, NULL) |
 		       cmocka_run_group_tests(plain, NULL, NULL);
-	return run_one(find(name));
+	return run_one(find_way(name));
 }
 
 int main(int argc, char **argv)

@@ -68,7 +68,7 @@ sub cmocka
 	counts("cmocka: $way", script($way, "exec $fixture $way"), @expected);
 }
 
-cmocka('pass', 3, 0, 0);
+cmocka('pass_at_once', 3, 0, 0);
 cmocka('fail_plainly', 2, 1, 0, qr/0x1 != 0x2/);
 cmocka('fail_with_words', 2, 1, 0, qr/words of failure/);
 cmocka('skip_with_reason', 2, 0, 1, qr/^ +1  there is no reason\n +\S+ \(way\)$/m);
@@ -77,7 +77,7 @@ cmocka('touch_nothing', 2, 1, 0, qr/Segmentation fault/);
 cmocka('abort_now', 1, 2, 0, qr/killed by signal 6/);
 cmocka('leave_early', 1, 2, 0, qr/2 of 3 tests did not run/);
 cmocka('leave_silently', 1, 2, 0, qr/2 of 3 tests did not run/);
-hangs('cmocka: hang', script('hang', "exec $fixture hang"), 1, 2, 0,
+hangs('cmocka: hang_forever', script('hang', "exec $fixture hang_forever"), 1, 2, 0,
       qr/no end within 2 s/);
 cmocka('leave_a_child', 3, 1, 0, qr/left processes behind/);
 cmocka('fork_and_return', 3, 0, 0);
