@@ -49,13 +49,13 @@ static uint64_t next_random(void)
 
 /* ---- ways of touching ---- */
 
-static void fill(void)
+static void fill_block(void)
 {
 	memset(block, 1, len);
 }
 
 /* What is stored has to be computed. */
-static void compute(void)
+static void compute_words(void)
 {
 	uint32_t *words = (uint32_t *)block, word = 1;
 
@@ -102,7 +102,7 @@ static void store_at_random(void)
 
 /* A table with as many slots as there are words; one in sixteen is taken, so that each
  * page is touched. */
-static void hash(void)
+static void hash_keys(void)
 {
 	uint64_t *slots = (uint64_t *)block;
 	size_t nr = len / sizeof(*slots);
@@ -119,7 +119,7 @@ static void hash(void)
 
 /* Entries of a matrix come in any order, and each goes to its row; so many come that
  * each page is touched. */
-static void scatter(void)
+static void scatter_entries(void)
 {
 	struct entry {
 		uint64_t column;
@@ -173,16 +173,11 @@ static const struct {
 	const char *name;
 	void (*touch)(void);
 } ways[] = {
-	{ "memset", fill },
-	{ "compute", compute },
-	{ "page", store_in_pages },
-	{ "second", store_in_second_pages },
-	{ "16th", store_in_16th_pages },
-	{ "128th", store_in_128th_pages },
-	{ "random", store_at_random },
-	{ "hash", hash },
-	{ "sparse", scatter },
-	{ "two", fill_by_two },
+	{ "memset", fill_block },	 { "compute", compute_words },
+	{ "page", store_in_pages },	 { "second", store_in_second_pages },
+	{ "16th", store_in_16th_pages }, { "128th", store_in_128th_pages },
+	{ "random", store_at_random },	 { "hash", hash_keys },
+	{ "sparse", scatter_entries },	 { "two", fill_by_two },
 #ifdef _OPENMP
 	{ "openmp", fill_by_openmp },
 #endif
@@ -190,7 +185,7 @@ static const struct {
 
 /* ---- who makes the pages ---- */
 
-static char *map(int flags)
+static char *map_aligned(int flags)
 {
 	char *memory = mmap(NULL, len + HUGE_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
@@ -207,17 +202,17 @@ static void advise_huge(bool huge)
 		exit(1);
 }
 
-static void allocate(bool huge)
+static void allocate_block(bool huge)
 {
-	block = huge ? map(0) : malloc(len);
+	block = huge ? map_aligned(0) : malloc(len);
 	if (!block)
 		exit(1);
 	advise_huge(huge);
 }
 
-static void populate(bool huge)
+static void populate_block(bool huge)
 {
-	block = map(huge ? 0 : MAP_POPULATE);
+	block = map_aligned(huge ? 0 : MAP_POPULATE);
 	advise_huge(huge);
 	if (huge && madvise(block, len, MADV_POPULATE_WRITE))
 		exit(1);
@@ -240,7 +235,7 @@ static void touch_by_threads(bool huge)
 	size_t nr = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_t threads[CPUS_MAX];
 
-	block = map(0);
+	block = map_aligned(0);
 	advise_huge(huge);
 	for (size_t i = 0; i < nr && i < CPUS_MAX; i++)
 		if (pthread_create(&threads[i], NULL, touch_part, (void *)i))
@@ -253,13 +248,13 @@ static const struct {
 	const char *name;
 	void (*make)(bool huge);
 } makers[] = {
-	{ "malloc", allocate },
-	{ "present", allocate },
-	{ "populate", populate },
+	{ "malloc", allocate_block },
+	{ "present", allocate_block },
+	{ "populate", populate_block },
 	{ "threads", touch_by_threads },
 };
 
-static double seconds(void)
+static double read_seconds(void)
 {
 	struct timespec now;
 
@@ -270,16 +265,16 @@ static double seconds(void)
 static void run_way(void (*touch)(void), void (*make)(bool huge), bool huge,
 		    bool again)
 {
-	double begin = seconds(), end;
+	double begin = read_seconds(), end;
 	struct rusage usage;
 
 	make(huge);
 	if (again) {
 		memset(block, 0, len);
-		begin = seconds();
+		begin = read_seconds();
 	}
 	touch();
-	end = seconds();
+	end = read_seconds();
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%.4f %.1f\n", end - begin, (double)usage.ru_maxrss / 1024);
 }

@@ -138,7 +138,7 @@ static int do_job(enum how how, char *base, struct job_time *time)
 	return madvise(base, bytes, MADV_POPULATE_WRITE);
 }
 
-static bool populate(enum how how, struct job_time *time)
+static bool time_populate(enum how how, struct job_time *time)
 {
 	char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -167,7 +167,7 @@ static void be_child(int fd, enum how how)
 	struct job_time time;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (populate(how, &time) &&
+	if (time_populate(how, &time) &&
 	    write(fd, &time, sizeof(time)) == sizeof(time))
 		pause();
 	_exit(1);
@@ -199,7 +199,7 @@ static bool run_once(enum how how, struct job_time *job, double *end)
 	return done;
 }
 
-static double largest(const double *samples, unsigned nr)
+static double find_largest(const double *samples, unsigned nr)
 {
 	double most = 0;
 
@@ -210,7 +210,7 @@ static double largest(const double *samples, unsigned nr)
 
 static void print_row(const char *what, const char *name, double *samples)
 {
-	double most = largest(samples, rounds);
+	double most = find_largest(samples, rounds);
 
 	printf("%-5s %-6s mean %8.2f ms, median %8.2f, longest %8.2f\n", what,
 	       name, 1e3 * stats_of(samples, rounds).mean,
@@ -225,11 +225,12 @@ static void print_parts(struct side *side)
 	       "%.2f (longest %.2f)\n",
 	       side->name, 1e3 * stats_of(side->cpu, rounds).median,
 	       1e3 * stats_of(side->queued, rounds).median, 1e3 * asleep,
-	       1e3 * largest(side->asleep, rounds));
+	       1e3 * find_largest(side->asleep, rounds));
 }
 
 /* @ratio, @chunk: the largest, as parts of a plain job. */
-static bool holds(const char *what, const char *how, double ratio, double chunk)
+static bool check_bound(const char *what, const char *how, double ratio,
+			double chunk)
 {
 	bool good = ratio <= 1.05 + chunk;
 
@@ -281,10 +282,10 @@ static void print_load(void)
 		printf("nice %d\n", others.nice);
 }
 
-static int report(struct side *sides)
+static int report_sides(struct side *sides)
 {
 	struct side *plain = &sides[PLAIN], *ktask = &sides[KTASK];
-	double chunk = largest(ktask->chunk, rounds);
+	double chunk = find_largest(ktask->chunk, rounds);
 	double excess = worst_excess(plain, ktask);
 	double ratio = time_ratio(plain, ktask);
 	double cpu, mean;
@@ -299,9 +300,9 @@ static int report(struct side *sides)
 	mean = stats_of(plain->job, rounds).mean;
 	cpu = stats_of(ktask->cpu, rounds).median /
 	      stats_of(plain->cpu, rounds).median;
-	good = holds("CPU time", "median", cpu, chunk);
-	good &= holds("time", judges_by_median() ? "median" : "mean", ratio,
-		      chunk);
+	good = check_bound("CPU time", "median", cpu, chunk);
+	good &= check_bound("time", judges_by_median() ? "median" : "mean",
+			    ratio, chunk);
 	printf("a chunk: at most %.2f MiB, %.2f ms of plain; worst round: %.2f ms "
 	       "%s its bound\n",
 	       chunk * (double)(bytes >> 20), 1e3 * chunk * mean,
@@ -386,5 +387,5 @@ int main(int argc, char **argv)
 		fputs("bench-busy: a process did not get its memory\n", stderr);
 		return 2;
 	}
-	return report(sides);
+	return report_sides(sides);
 }

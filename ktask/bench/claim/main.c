@@ -63,7 +63,7 @@ static int no_work(void *start, void *end, void *arg)
 static struct kt_range range;
 
 /* Chunks of one unit: the claims are known beforehand. */
-static void begin(struct kt_job *job, uint64_t claims, unsigned threads)
+static void begin_job(struct kt_job *job, uint64_t claims, unsigned threads)
 {
 	*job = (struct kt_job){ .func = no_work,
 				.ranges = &range,
@@ -92,7 +92,7 @@ static void claim_some(void *arg)
 	struct kt_chunk chunk;
 	struct kt_job job;
 
-	begin(&job, 1 << 20, stepped->threads);
+	begin_job(&job, 1 << 20, stepped->threads);
 	kt_worker_begin(&worker, &job, KT_NO_NODE, 0);
 	raise(SIGSTOP);
 	for (unsigned i = 0; i < stepped->claims; i++)
@@ -119,7 +119,7 @@ static struct contest {
 	uint64_t retries[THREADS_MAX];
 } contest;
 
-static void bind(unsigned index)
+static void bind_thread(unsigned index)
 {
 	unsigned nr = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_set_t cpus;
@@ -129,7 +129,7 @@ static void bind(unsigned index)
 	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 }
 
-static void work(uint64_t ns)
+static void burn_ns(uint64_t ns)
 {
 	uint64_t until_ns = kt_now_ns() + ns;
 
@@ -137,35 +137,36 @@ static void work(uint64_t ns)
 		;
 }
 
-static void *contender(void *arg)
+static void *run_contender(void *arg)
 {
 	unsigned index = (unsigned)(uintptr_t)arg;
 	struct kt_worker worker = { .tick = NULL };
 	struct kt_chunk chunk;
 
-	bind(index);
+	bind_thread(index);
 	kt_worker_begin(&worker, &contest.job, KT_NO_NODE, index);
 	claim_retries = 0;
 	pthread_barrier_wait(&contest.barrier);
 	while (kt_claim(&contest.job, &worker, &chunk)) {
 		contest.claims[index]++;
-		work(contest.work_ns);
+		burn_ns(contest.work_ns);
 	}
 	contest.retries[index] = claim_retries;
 	return NULL;
 }
 
 /* Retries for each claim. */
-static double contend(unsigned threads, uint64_t claims, uint64_t work_ns)
+static double measure_retries(unsigned threads, uint64_t claims,
+			      uint64_t work_ns)
 {
 	pthread_t ids[THREADS_MAX];
 	uint64_t retries = 0, done = 0;
 
 	contest = (struct contest){ .work_ns = work_ns };
-	begin(&contest.job, claims, threads);
+	begin_job(&contest.job, claims, threads);
 	pthread_barrier_init(&contest.barrier, NULL, threads);
 	for (unsigned i = 0; i < threads; i++)
-		if (pthread_create(&ids[i], NULL, contender,
+		if (pthread_create(&ids[i], NULL, run_contender,
 				   (void *)(uintptr_t)i))
 			abort();
 	for (unsigned i = 0; i < threads; i++) {
@@ -186,7 +187,7 @@ int main(void)
 	for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
 		printf("%2u %5.1f %8.5f %8.5f\n", threads,
 		       claim_instructions(threads),
-		       contend(threads, WORK_CLAIMS, WORK_NS),
-		       contend(threads, CLAIMS, 0));
+		       measure_retries(threads, WORK_CLAIMS, WORK_NS),
+		       measure_retries(threads, CLAIMS, 0));
 	return 0;
 }

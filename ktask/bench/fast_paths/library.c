@@ -35,7 +35,7 @@
 
 static atomic_uint nr_arrived;
 
-static int rendezvous(void *start, void *end, void *arg)
+static int meet_helper(void *start, void *end, void *arg)
 {
 	uint64_t start_ns = clock_ns();
 
@@ -46,7 +46,7 @@ static int rendezvous(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
@@ -76,11 +76,11 @@ static void two_thread_jobs(const char *name, ktask_thread_func func)
 }
 
 /* Volatile: the compiler must not see through the call. */
-static volatile ktask_thread_func volatile_func = nothing;
+static volatile ktask_thread_func volatile_func = do_nothing;
 
 static void small_jobs(unsigned nr, bool through_ktask)
 {
-	DEFINE_KTASK_CTL(ctl, nothing, NULL, 64);
+	DEFINE_KTASK_CTL(ctl, do_nothing, NULL, 64);
 
 	for (unsigned i = 0; i < nr; i++) {
 		if (through_ktask)
@@ -127,8 +127,8 @@ static double small_job_steps(void)
 
 int main(void)
 {
-	two_thread_jobs("rendezvous", rendezvous);
-	two_thread_jobs("any", nothing);
+	two_thread_jobs("rendezvous", meet_helper);
+	two_thread_jobs("any", do_nothing);
 	printf("small %.2f\n", small_job_ns(true) - small_job_ns(false));
 	printf("steps %.1f\n", small_job_steps());
 	return 0;

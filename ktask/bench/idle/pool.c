@@ -39,7 +39,7 @@ struct memory {
 };
 
 /* A stack of a thread lies directly above one page without access. */
-static struct memory resident(void)
+static struct memory read_resident(void)
 {
 	FILE *maps = fopen("/proc/self/smaps", "r");
 	struct memory memory = { 0, 0 };
@@ -79,29 +79,29 @@ static unsigned nr_threads(void)
 	return nr;
 }
 
-static int touch(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
 
 int main(void)
 {
-	DEFINE_KTASK_CTL(ctl, touch, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, do_nothing, NULL, 1);
 	struct timespec settle = { 0, SETTLE_NS };
 	struct memory before, after;
 
 	setenv("KTASK_OVERLOAD", "ignore", 1);
 	setenv("KTASK_IDLE_MS", "3600000", 1);
 	/* What reading takes itself must be there on both sides. */
-	resident();
+	read_resident();
 	nr_threads();
-	before = resident();
+	before = read_resident();
 	for (int i = 0;
 	     i < JOBS_LEAST || (i < JOBS_MOST && nr_threads() <= HELPERS); i++)
 		if (ktask_run(NULL, 1000, &ctl))
 			return 1;
 	nanosleep(&settle, NULL);
-	after = resident();
+	after = read_resident();
 	printf("%u %zu %zu\n", nr_threads() - 1, after.bytes - before.bytes,
 	       after.stack_bytes - before.stack_bytes);
 	return 0;

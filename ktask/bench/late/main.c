@@ -66,7 +66,7 @@ static void set_flag(uint32_t *flag)
 
 /* ---- the process that ends ---- */
 
-static void *compute(void *arg)
+static void *compute_forever(void *arg)
 {
 	set_flag(&shared->ready);
 	for (;;)
@@ -79,7 +79,7 @@ static int compute_in_chunk(void *start, void *end, void *arg)
 	uint64_t end_ns = clock_ns() + CHUNK_NS;
 
 	if (gettid() != getpid() || is_set(&shared->ready))
-		compute(NULL);
+		compute_forever(NULL);
 	/* The caller's are short until a helper has one. */
 	while (clock_ns() < end_ns)
 		;
@@ -106,11 +106,11 @@ static void run_child(enum end end, enum side side)
 	/* The thread that ends the process gets a CPU as soon as it is told. */
 	if (end != KILLED && pthread_create(&thread, NULL, end_when_told, &end))
 		abort();
-	if (side == TWO && pthread_create(&thread, NULL, compute, NULL))
+	if (side == TWO && pthread_create(&thread, NULL, compute_forever, NULL))
 		abort();
 	if (side == HELPED)
 		ktask_run(NULL, 1 << 20, &ctl);
-	compute(NULL);
+	compute_forever(NULL);
 }
 
 /* ---- rounds ---- */
@@ -160,7 +160,7 @@ static bool run_round(unsigned round)
 	return true;
 }
 
-static void report(void)
+static void report_samples(void)
 {
 	printf("ms until it is gone, beside %u busy processes of nice %d, "
 	       "%u rounds: least, median, most\n",
@@ -205,6 +205,6 @@ int main(int argc, char **argv)
 		fputs("bench-late: no helper came\n", stderr);
 		return 2;
 	}
-	report();
+	report_samples();
 	return 0;
 }

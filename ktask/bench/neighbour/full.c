@@ -122,8 +122,8 @@ static int run_jobs(const struct settings *set, enum side side, uint64_t until,
 	return error;
 }
 
-static int window(const struct settings *set, const struct load *load,
-		  enum side side, struct sample *sample)
+static int run_window(const struct settings *set, const struct load *load,
+		      enum side side, struct sample *sample)
 {
 	uint64_t start_ns, steps;
 	int error = 0;
@@ -173,7 +173,7 @@ static int one_round(const struct settings *set, const struct load *load,
 	for (int turn = 0; turn < NR_SIDES; turn++) {
 		int side = (turn + round + 1) % NR_SIDES;
 		struct sample sample;
-		int error = window(set, load, (enum side)side, &sample);
+		int error = run_window(set, load, (enum side)side, &sample);
 
 		if (error)
 			return error;

@@ -35,12 +35,12 @@ struct load {
 	struct neighbour *all; /* shared with them */
 };
 
-static void count(struct neighbour *self)
+static void count_step(struct neighbour *self)
 {
 	__atomic_store_n(&self->steps, self->steps + 1, __ATOMIC_RELAXED);
 }
 
-static void compute(struct neighbour *self)
+static void compute_steps(struct neighbour *self)
 {
 	uint64_t x = 88172645463325252u;
 
@@ -51,11 +51,11 @@ static void compute(struct neighbour *self)
 			x ^= x << 17;
 		}
 		__asm__ volatile("" : : "r"(x));
-		count(self);
+		count_step(self);
 	}
 }
 
-static void stream(struct neighbour *self)
+static void stream_memory(struct neighbour *self)
 {
 	char *array = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,12 +70,12 @@ static void stream(struct neighbour *self)
 
 			for (size_t i = 0; i < STEP_BYTES / 8; i++)
 				word[i] += (uint64_t)byte;
-			count(self);
+			count_step(self);
 		}
 }
 
-static void live(struct neighbour *self, enum load_kind kind, int cpu,
-		 pid_t parent)
+static void run_neighbour(struct neighbour *self, enum load_kind kind, int cpu,
+			  pid_t parent)
 {
 	cpu_set_t one;
 
@@ -85,8 +85,8 @@ static void live(struct neighbour *self, enum load_kind kind, int cpu,
 	    sched_setaffinity(0, sizeof(one), &one))
 		_exit(1);
 	if (kind == LOAD_CPU)
-		compute(self);
-	stream(self);
+		compute_steps(self);
+	stream_memory(self);
 }
 
 /* The CPU with @nr more of the process's behind it. */
@@ -108,7 +108,7 @@ static int start_one(struct neighbour *one, enum load_kind kind, unsigned nr)
 	pid_t parent = getpid(), pid = fork();
 
 	if (!pid)
-		live(one, kind, cpu_from_last(nr), parent);
+		run_neighbour(one, kind, cpu_from_last(nr), parent);
 	/* The child shares this memory, and knows itself as 0. */
 	one->pid = pid;
 	return pid < 0 ? errno : 0;

@@ -51,7 +51,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static unsigned long number(const char *text, unsigned long max)
+static unsigned long parse_number(const char *text, unsigned long max)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
@@ -86,21 +86,21 @@ static bool known_part(const char *name)
 }
 
 /* Return: 0 to go on, otherwise the exit status plus one. */
-static int parse(struct settings *set, struct flags *flags, int argc,
-		 char **argv)
+static int parse_options(struct settings *set, struct flags *flags, int argc,
+			 char **argv)
 {
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == 's')
-			set->size_bytes = number(optarg, 1ul << 24) << 20;
+			set->size_bytes = parse_number(optarg, 1ul << 24) << 20;
 		else if (option == 'w')
-			set->window_ns = number(optarg, 100000) * 1000000;
+			set->window_ns = parse_number(optarg, 100000) * 1000000;
 		else if (option == 'k')
 			set->work_seconds =
-				(double)number(optarg, 100000) / 1e3;
+				(double)parse_number(optarg, 100000) / 1e3;
 		else if (option == 'r')
-			set->rounds = (unsigned)number(optarg, 1000);
+			set->rounds = (unsigned)parse_number(optarg, 1000);
 		else if (option == 'o')
 			flags->only = optarg;
 		else if (option == 'b')
@@ -168,8 +168,8 @@ static int write_json(const struct settings *set, double others,
 	return failed ? EIO : 0;
 }
 
-static int report(const struct settings *set, const struct flags *flags,
-		  double others)
+static int report_tables(const struct settings *set, const struct flags *flags,
+			 double others)
 {
 	int error = 0;
 
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 		.work_seconds = 1,
 	};
 	struct flags flags = { 0 };
-	int status = parse(&set, &flags, argc, argv), error;
+	int status = parse_options(&set, &flags, argc, argv), error;
 	struct others before = others_now();
 
 	if (status)
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
 	error = run_parts(&set, &flags);
 	if (!error)
-		error = report(&set, &flags, others_cpus(&before));
+		error = report_tables(&set, &flags, others_cpus(&before));
 	if (error)
 		fprintf(stderr, "ktask: measuring a good neighbour: %s\n",
 			strerror(error));

@@ -68,7 +68,7 @@ struct telling {
 	uint64_t start_ns;
 };
 
-static int note(const struct ktask_progress *progress, void *arg)
+static int note_progress(const struct ktask_progress *progress, void *arg)
 {
 	struct telling *telling = arg;
 	struct story *story = telling->story;
@@ -90,8 +90,8 @@ static int note(const struct ktask_progress *progress, void *arg)
 	return ns >= END_NS;
 }
 
-static void tell(struct story *story, struct load *load, unsigned cpus,
-		 enum helpers helpers)
+static void tell_story(struct story *story, struct load *load, unsigned cpus,
+		       enum helpers helpers)
 {
 	struct telling telling = { .story = story, .load = load };
 	DEFINE_KTASK_CTL(ctl, work_do_items, NULL, 1);
@@ -99,7 +99,7 @@ static void tell(struct story *story, struct load *load, unsigned cpus,
 	memset(story, 0, sizeof(*story));
 	telling.start_ns = clock_ns();
 	ktask_ctl_set_max_threads(&ctl, helpers == NONE ? 1 : cpus);
-	ktask_ctl_set_progress(&ctl, note, &telling, 1);
+	ktask_ctl_set_progress(&ctl, note_progress, &telling, 1);
 	(void)ktask_run(NULL, cpus * work_items_in(2 * END_NS / 1e9), &ctl);
 }
 
@@ -139,7 +139,7 @@ static int tell_apart(struct story *story, const struct settings *set,
 		if (!load)
 			_exit(1);
 		load_pause(load);
-		tell(story, load, set->cpus, helpers);
+		tell_story(story, load, set->cpus, helpers);
 		load_stop(load);
 		_exit(0);
 	}
@@ -150,7 +150,7 @@ static int tell_apart(struct story *story, const struct settings *set,
 
 /* ---- what the story says ---- */
 
-static const struct moment *at(const struct story *story, uint64_t ns)
+static const struct moment *find_moment(const struct story *story, uint64_t ns)
 {
 	unsigned i = 0;
 
@@ -188,9 +188,11 @@ static double ms_until(const struct story *story, uint64_t ns, unsigned threads)
 	return (double)(END_NS - COME_NS) / MS;
 }
 
-static double speed(const struct story *story, uint64_t from_ns, uint64_t to_ns)
+static double measure_speed(const struct story *story, uint64_t from_ns,
+			    uint64_t to_ns)
 {
-	const struct moment *from = at(story, from_ns), *to = at(story, to_ns);
+	const struct moment *from = find_moment(story, from_ns),
+			    *to = find_moment(story, to_ns);
 
 	return to->ns > from->ns ? (double)(to->units - from->units) /
 					   (double)(to->ns - from->ns)
@@ -200,7 +202,8 @@ static double speed(const struct story *story, uint64_t from_ns, uint64_t to_ns)
 static double steps_speed(const struct story *story, uint64_t from_ns,
 			  uint64_t to_ns)
 {
-	const struct moment *from = at(story, from_ns), *to = at(story, to_ns);
+	const struct moment *from = find_moment(story, from_ns),
+			    *to = find_moment(story, to_ns);
 
 	return (double)(to->steps - from->steps) / (double)(to->ns - from->ns);
 }
@@ -208,10 +211,10 @@ static double steps_speed(const struct story *story, uint64_t from_ns,
 /* After they went: until the job has nine tenths of its speed from before. */
 static double ms_until_speed(const struct story *story)
 {
-	double before = speed(story, COME_NS / 2, story->come_ns);
+	double before = measure_speed(story, COME_NS / 2, story->come_ns);
 
 	for (uint64_t ns = story->leave_ns; ns + SPEED_NS < END_NS; ns += MS)
-		if (speed(story, ns, ns + SPEED_NS) >= 0.9 * before)
+		if (measure_speed(story, ns, ns + SPEED_NS) >= 0.9 * before)
 			return (double)(ns - story->leave_ns) / MS;
 	return (double)(END_NS - LEAVE_NS) / MS;
 }

@@ -24,7 +24,7 @@ void table_begin(const char *name, const char *title)
 		abort();
 }
 
-static json_t *newest(void)
+static json_t *get_newest(void)
 {
 	return json_array_get(tables, json_array_size(tables) - 1);
 }
@@ -32,7 +32,7 @@ static json_t *newest(void)
 void table_add(json_t *row)
 {
 	if (!row ||
-	    json_array_append_new(json_object_get(newest(), "rows"), row))
+	    json_array_append_new(json_object_get(get_newest(), "rows"), row))
 		abort();
 }
 
@@ -41,7 +41,7 @@ json_t *table_number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static const char *cell(const json_t *value, char text[CELL])
+static const char *format_cell(const json_t *value, char text[CELL])
 {
 	if (json_is_string(value))
 		snprintf(text, CELL, "%s", json_string_value(value));
@@ -63,7 +63,8 @@ static int width_of(const json_t *rows, const char *key)
 
 	json_array_foreach(rows, i, row)
 	{
-		size_t len = strlen(cell(json_object_get(row, key), text));
+		size_t len =
+			strlen(format_cell(json_object_get(row, key), text));
 
 		width = len > width ? len : width;
 	}
@@ -83,7 +84,8 @@ static void print_line(const json_t *rows, const json_t *row)
 		int width = width_of(rows, key);
 
 		printf("%*s  ", json_is_string(value) ? -width : width,
-		       row ? cell(json_object_get(row, key), text) : key);
+		       row ? format_cell(json_object_get(row, key), text)
+			   : key);
 	}
 	putchar('\n');
 }

@@ -65,8 +65,8 @@ void work_unmap(char *addr)
 	munmap(addr, setup.bytes);
 }
 
-static void keep(struct outcome *outcome, const struct ktask_result *result,
-		 uint64_t start_ns)
+static void keep_outcome(struct outcome *outcome,
+			 const struct ktask_result *result, uint64_t start_ns)
 {
 	outcome->seconds = (double)(clock_ns() - start_ns) / 1e9;
 	outcome->tail_seconds = (double)result->tail_ns / 1e9;
@@ -89,12 +89,12 @@ static int run_operation(const char *name, char *addr, struct count count,
 	opts.flags = count.fixed ? KTASK_FIXED : 0;
 	opts.result = &result;
 	error = -ktask_op_run(ktask_op_find(name), &args, &opts);
-	keep(outcome, &result, start_ns);
+	keep_outcome(outcome, &result, start_ns);
 	return error;
 }
 
-static int populate(const struct work *work, struct count count,
-		    struct outcome *outcome)
+static int populate_memory(const struct work *work, struct count count,
+			   struct outcome *outcome)
 {
 	char *addr = work_map(work->thp_advice);
 	int error;
@@ -114,8 +114,8 @@ static void drop_filled(void)
 }
 
 /* The same pages each time. */
-static int fill(const struct work *work, struct count count,
-		struct outcome *outcome)
+static int fill_memory(const struct work *work, struct count count,
+		       struct outcome *outcome)
 {
 	if (!setup.filled) {
 		setup.filled = work_map(work->thp_advice);
@@ -129,7 +129,7 @@ static int fill(const struct work *work, struct count count,
 
 /* ---- items ---- */
 
-static void spin(size_t index, size_t loops)
+static void spin_loops(size_t index, size_t loops)
 {
 	uint32_t x = (uint32_t)index + 1;
 
@@ -151,12 +151,12 @@ static void write_line(size_t index, size_t loops)
 
 static _Alignas(64) unsigned inside;
 
-static void hinder(size_t index, size_t loops)
+static void spin_hindered(size_t index, size_t loops)
 {
 	double others = __atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED);
 
-	spin(index,
-	     (size_t)((double)loops * (1 + HINDRANCE * others * others)));
+	spin_loops(index,
+		   (size_t)((double)loops * (1 + HINDRANCE * others * others)));
 	__atomic_fetch_sub(&inside, 1, __ATOMIC_RELAXED);
 }
 
@@ -172,7 +172,7 @@ static int do_items(void *start, void *end, void *arg)
 int work_do_items(void *start, void *end, void *arg)
 {
 	for (size_t i = (size_t)start; i < (size_t)end; i++)
-		spin(i, setup.loops);
+		spin_loops(i, setup.loops);
 	return 0;
 }
 
@@ -207,12 +207,12 @@ static int run_items(const struct work *work, ktask_thread_func func,
 		ktask_ctl_set_max_threads(&ctl, count.threads);
 	ktask_ctl_set_result(&ctl, &result);
 	error = -ktask_run(NULL, NR_ITEMS, &ctl);
-	keep(outcome, &result, start_ns);
+	keep_outcome(outcome, &result, start_ns);
 	return error;
 }
 
-static int compute(const struct work *work, struct count count,
-		   struct outcome *outcome)
+static int compute_items(const struct work *work, struct count count,
+			 struct outcome *outcome)
 {
 	return run_items(work, do_items, count, outcome);
 }
@@ -226,17 +226,21 @@ static int compute_locked(const struct work *work, struct count count,
 /* ---- the table ---- */
 
 const struct work works[] = {
-	{ "compute-flat", "items alike", compute, .item = spin },
-	{ "compute-skewed", "items that differ 100-fold", compute, .item = spin,
-	  .skewed = true },
-	{ "populate-4k", "populate, 4 KiB pages", populate,
+	{ "compute-flat", "items alike", compute_items, .item = spin_loops },
+	{ "compute-skewed", "items that differ 100-fold", compute_items,
+	  .item = spin_loops, .skewed = true },
+	{ "populate-4k", "populate, 4 KiB pages", populate_memory,
 	  .thp_advice = MADV_NOHUGEPAGE },
-	{ "populate-thp", "populate, huge pages", populate,
+	{ "populate-thp", "populate, huge pages", populate_memory,
 	  .thp_advice = MADV_HUGEPAGE },
-	{ "fill", "fill present memory", fill, .thp_advice = MADV_HUGEPAGE },
-	{ "lock", "a lock around each chunk", compute_locked, .item = spin },
-	{ "line", "all write one cache line", compute, .item = write_line },
-	{ "worse", "each thread slows all others", compute, .item = hinder },
+	{ "fill", "fill present memory", fill_memory,
+	  .thp_advice = MADV_HUGEPAGE },
+	{ "lock", "a lock around each chunk", compute_locked,
+	  .item = spin_loops },
+	{ "line", "all write one cache line", compute_items,
+	  .item = write_line },
+	{ "worse", "each thread slows all others", compute_items,
+	  .item = spin_hindered },
 };
 
 const unsigned nr_works = sizeof(works) / sizeof(*works);
@@ -251,7 +255,7 @@ const struct work *work_find(const char *name)
 
 /* ---- how large ---- */
 
-/* Loops of spin() in a second, the best of several tries. */
+/* Loops of spin_loops() in a second, the best of several tries. */
 static double loops_per_second(void)
 {
 	const size_t loops = 20 * 1000 * 1000;
@@ -261,7 +265,7 @@ static double loops_per_second(void)
 		uint64_t start_ns = clock_ns();
 		double rate;
 
-		spin(1, loops);
+		spin_loops(1, loops);
 		rate = (double)loops / ((double)(clock_ns() - start_ns) / 1e9);
 		best = rate > best ? rate : best;
 	}

@@ -77,7 +77,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(double *values, unsigned nr)
+static double find_median(double *values, unsigned nr)
 {
 	qsort(values, nr, sizeof(*values), by_value);
 	return nr % 2 ? values[nr / 2]
@@ -93,7 +93,7 @@ static void wait_for_start(void)
 		usleep(200);
 }
 
-static pid_t begin(void (*work)(unsigned self), unsigned self)
+static pid_t start_process(void (*work)(unsigned self), unsigned self)
 {
 	pid_t pid = fork();
 
@@ -115,7 +115,7 @@ static void start_all(unsigned nr)
 	__atomic_store_n(&shared->start, 1, __ATOMIC_RELEASE);
 }
 
-static void reset(void)
+static void clear_shared(void)
 {
 	memset(shared, 0, sizeof(*shared));
 }
@@ -144,7 +144,7 @@ static int first_piece(const struct ktask_progress *progress, void *arg)
 	return 0;
 }
 
-static void *map(void)
+static void *map_memory(void)
 {
 	void *at = mmap(NULL, mib_each * MIB, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -154,11 +154,11 @@ static void *map(void)
 	return at;
 }
 
-static void populate(unsigned self)
+static void populate_memory(unsigned self)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_op_args args = { .struct_size = sizeof(args),
-				      .addr = map(),
+				      .addr = map_memory(),
 				      .len = mib_each * MIB };
 
 	opts.progress_func = first_piece;
@@ -179,9 +179,9 @@ static double all_at_once(double *first_s, double *last_first_s)
 	pid_t pids[PROCESSES_MAX];
 	uint64_t start_ns, end_ns = 0;
 
-	reset();
+	clear_shared();
 	for (unsigned i = 0; i < nr_processes; i++)
-		pids[i] = begin(populate, i);
+		pids[i] = start_process(populate_memory, i);
 	start_ns = now_ns();
 	start_all(nr_processes);
 	end_all(pids, nr_processes);
@@ -190,7 +190,7 @@ static double all_at_once(double *first_s, double *last_first_s)
 			end_ns = shared->end_ns[i];
 		first[i] = (double)(shared->first_ns[i] - start_ns) / 1e9;
 	}
-	*first_s = median(first, nr_processes);
+	*first_s = find_median(first, nr_processes);
 	*last_first_s = first[nr_processes - 1];
 	return (double)(end_ns - start_ns) / 1e9;
 }
@@ -204,8 +204,8 @@ static double one_by_one(void)
 	for (unsigned i = 0; i < nr_processes; i++) {
 		uint64_t start_ns;
 
-		reset();
-		pid = begin(populate, i);
+		clear_shared();
+		pid = start_process(populate_memory, i);
 		while (!__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE))
 			usleep(50);
 		start_ns = now_ns();
@@ -232,22 +232,22 @@ static void compare_many(void)
 	printf("many: %u processes populate %llu MiB each, 4 KiB pages\n",
 	       nr_processes, (unsigned long long)mib_each);
 	printf("  all at once                      %8.3f s\n",
-	       median(together, rounds));
+	       find_median(together, rounds));
 	printf("  one after the other              %8.3f s\n",
-	       median(serial, rounds));
+	       find_median(serial, rounds));
 	printf("  at once / one by one, by rounds  %8.3f\n",
-	       median(ratio, rounds));
+	       find_median(ratio, rounds));
 	printf("  first piece done, median process %8.3f s\n",
-	       median(first, rounds));
+	       find_median(first, rounds));
 	printf("  first piece done, last process   %8.3f s\n",
-	       median(last, rounds));
+	       find_median(last, rounds));
 }
 
 /* ---- equal ---- */
 
 static uint64_t turns_per_us;
 
-static void burn(uint64_t turns)
+static void burn_turns(uint64_t turns)
 {
 	for (volatile uint64_t i = 0; i < turns; i++)
 		;
@@ -255,15 +255,15 @@ static void burn(uint64_t turns)
 
 static int burn_chunk(void *start, void *end, void *arg)
 {
-	burn((uint64_t)((char *)end - (char *)start) * 20 * turns_per_us);
+	burn_turns((uint64_t)((char *)end - (char *)start) * 20 * turns_per_us);
 	return 0;
 }
 
-static void calibrate(void)
+static void calibrate_turns(void)
 {
 	uint64_t start_ns = now_ns();
 
-	burn(20000000);
+	burn_turns(20000000);
 	turns_per_us = 20000000 * 1000ull / (now_ns() - start_ns);
 }
 
@@ -277,7 +277,7 @@ static void burn_all(unsigned self)
 	shared->end_ns[self] = now_ns();
 }
 
-static void equal(void)
+static void measure_equal(void)
 {
 	static double spread[ROUNDS_MAX];
 
@@ -286,9 +286,9 @@ static void equal(void)
 		double least = 1e9, most = 0;
 		uint64_t start_ns;
 
-		reset();
+		clear_shared();
 		for (unsigned i = 0; i < nr_equal; i++)
-			pids[i] = begin(burn_all, i);
+			pids[i] = start_process(burn_all, i);
 		start_ns = now_ns();
 		start_all(nr_equal);
 		end_all(pids, nr_equal);
@@ -303,7 +303,7 @@ static void equal(void)
 	printf("equal: %u jobs of %llu ms of computing begin at once\n",
 	       nr_equal, (unsigned long long)equal_ms);
 	printf("  first to last end, part of all   %8.1f %%\n",
-	       median(spread, rounds));
+	       find_median(spread, rounds));
 	printf("  the worst round                  %8.1f %%\n",
 	       spread[rounds - 1]);
 }
@@ -323,7 +323,7 @@ static int work_until(const uint64_t *word, void *start, void *end)
 		if (units_wait)
 			usleep(500);
 		else
-			burn(20 * turns_per_us);
+			burn_turns(20 * turns_per_us);
 	}
 	return 0;
 }
@@ -363,7 +363,7 @@ static void second_job(unsigned self)
 	ktask_run(NULL, 1u << 30, &ctl);
 }
 
-static void share(bool wait)
+static void measure_share(bool wait)
 {
 	static double after_ms[ROUNDS_MAX];
 	unsigned nr = rounds * 10 < ROUNDS_MAX ? rounds * 10 : ROUNDS_MAX;
@@ -372,14 +372,14 @@ static void share(bool wait)
 	for (unsigned i = 0; i < nr; i++) {
 		pid_t pids[2];
 
-		reset();
-		pids[0] = begin(first_job, 0);
+		clear_shared();
+		pids[0] = start_process(first_job, 0);
 		start_all(1);
 		/* It has its helpers by then; not always the same moment of
 		 * whatever is done periodically. */
 		usleep(60000 + i % 10 * 3000);
 		__atomic_store_n(&shared->start, 0, __ATOMIC_RELEASE);
-		pids[1] = begin(second_job, 1);
+		pids[1] = start_process(second_job, 1);
 		start_all(2);
 		waitpid(pids[1], NULL, 0);
 		__atomic_store_n(&shared->stop, 1ull, __ATOMIC_RELAXED);
@@ -392,7 +392,7 @@ static void share(bool wait)
 	printf("share: a second job beside one that has all helpers; both %s\n",
 	       wait ? "wait" : "compute");
 	printf("  its first helper begins after    %8.1f ms, median of %u\n",
-	       median(after_ms, nr), nr);
+	       find_median(after_ms, nr), nr);
 	printf("  9 of 10 after at most            %8.1f ms\n",
 	       after_ms[nr * 9 / 10]);
 	printf("  at last after                    %8.1f ms\n",
@@ -401,7 +401,7 @@ static void share(bool wait)
 
 /* ---- the command ---- */
 
-static void usage(void)
+static void print_usage(void)
 {
 	fprintf(stderr, "usage: bench-overload [--only many|equal|share] "
 			"[--processes N] [--mib N] [--equal N] [--ms N] "
@@ -409,13 +409,13 @@ static void usage(void)
 	exit(2);
 }
 
-static uint64_t number(const char *text, uint64_t max)
+static uint64_t parse_number(const char *text, uint64_t max)
 {
 	char *end;
 	unsigned long long value = strtoull(text, &end, 10);
 
 	if (*end || !value || value > max)
-		usage();
+		print_usage();
 	return value;
 }
 
@@ -437,22 +437,24 @@ int main(int argc, char **argv)
 			only = optarg;
 			break;
 		case 'p':
-			nr_processes = (unsigned)number(optarg, PROCESSES_MAX);
+			nr_processes =
+				(unsigned)parse_number(optarg, PROCESSES_MAX);
 			break;
 		case 'm':
-			mib_each = number(optarg, 1 << 20);
+			mib_each = parse_number(optarg, 1 << 20);
 			break;
 		case 'e':
-			nr_equal = (unsigned)number(optarg, PROCESSES_MAX);
+			nr_equal =
+				(unsigned)parse_number(optarg, PROCESSES_MAX);
 			break;
 		case 't':
-			equal_ms = number(optarg, 100000);
+			equal_ms = parse_number(optarg, 100000);
 			break;
 		case 'r':
-			rounds = (unsigned)number(optarg, ROUNDS_MAX);
+			rounds = (unsigned)parse_number(optarg, ROUNDS_MAX);
 			break;
 		default:
-			usage();
+			print_usage();
 		}
 	}
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -462,7 +464,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	calibrate();
+	calibrate_turns();
 	busy = cpus_busy(&idle);
 	sleep(1);
 	printf("%ld CPUs; others keep %.2f of them busy before it begins\n",
@@ -470,10 +472,10 @@ int main(int argc, char **argv)
 	if (!only || !strcmp(only, "many"))
 		compare_many();
 	if (!only || !strcmp(only, "equal"))
-		equal();
+		measure_equal();
 	if (!only || !strcmp(only, "share")) {
-		share(true);
-		share(false);
+		measure_share(true);
+		measure_share(false);
 	}
 	return 0;
 }

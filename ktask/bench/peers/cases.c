@@ -66,7 +66,7 @@ static int map_fresh(const struct bench_case *c)
 		       : 0;
 }
 
-static void unmap(void)
+static void unmap_space(void)
 {
 	munmap(work.space, work.len);
 	/* Keep the address space, so that nothing else settles there. */
@@ -95,7 +95,7 @@ static int map_filled(const struct bench_case *c)
 	return 0;
 }
 
-static void keep(void)
+static void keep_space(void)
 {
 }
 
@@ -119,7 +119,7 @@ static struct finish_line *own_line(void)
 	return my_line;
 }
 
-static uint32_t spin(uint32_t loops, uint32_t seed)
+static uint32_t spin_loops(uint32_t loops, uint32_t seed)
 {
 	for (uint32_t i = 0; i < loops; i++) {
 		seed ^= seed << 13;
@@ -136,7 +136,7 @@ static void compute_items(size_t start, size_t end, void *arg)
 	volatile uint32_t sink;
 
 	for (size_t i = start; i < end; i++)
-		sink = spin(work.loops[i], (uint32_t)i + 1);
+		sink = spin_loops(work.loops[i], (uint32_t)i + 1);
 	(void)sink;
 	line->end_ns = clock_ns();
 	taken_ns = line->end_ns - start_ns;
@@ -196,7 +196,7 @@ static double loops_per_second(void)
 		uint64_t start_ns = clock_ns();
 		double rate;
 
-		sink = spin(loops, 1);
+		sink = spin_loops(loops, 1);
 		rate = loops / ((double)(clock_ns() - start_ns) / 1e9);
 		if (rate > best)
 			best = rate;
@@ -261,7 +261,7 @@ const struct bench_case bench_cases[] = {
 		.chunks = { 1, 4, 16, 64 },
 		.prepare = map_fresh,
 		.work = populate_blocks,
-		.finish = unmap,
+		.finish = unmap_space,
 		.thp_advice = MADV_NOHUGEPAGE,
 	},
 	{
@@ -272,7 +272,7 @@ const struct bench_case bench_cases[] = {
 		.chunks = { 1, 4, 16, 64 },
 		.prepare = map_fresh,
 		.work = populate_blocks,
-		.finish = unmap,
+		.finish = unmap_space,
 		.thp_advice = MADV_HUGEPAGE,
 	},
 	{
@@ -283,7 +283,7 @@ const struct bench_case bench_cases[] = {
 		.chunks = { 1, 4, 16, 64 },
 		.prepare = map_filled,
 		.work = fill_blocks,
-		.finish = keep,
+		.finish = keep_space,
 		.thp_advice = MADV_HUGEPAGE,
 	},
 	{
@@ -292,7 +292,7 @@ const struct bench_case bench_cases[] = {
 		.chunks = { 1, 8, 64, 256 },
 		.prepare = prepare_items,
 		.work = compute_items,
-		.finish = keep,
+		.finish = keep_space,
 	},
 	{
 		.name = "compute-skewed",
@@ -300,7 +300,7 @@ const struct bench_case bench_cases[] = {
 		.chunks = { 1, 4, 16, 64 },
 		.prepare = prepare_items,
 		.work = compute_items,
-		.finish = keep,
+		.finish = keep_space,
 		.skewed = true,
 	},
 };

@@ -11,12 +11,12 @@
 
 #include "peer.h"
 
-static int start(unsigned threads)
+static int start_threads(unsigned threads)
 {
 	return 0;
 }
 
-static int chunk(void *start, void *end, void *arg)
+static int do_chunk(void *start, void *end, void *arg)
 {
 	const struct peer_job *job = arg;
 
@@ -30,7 +30,7 @@ static int run_threads(const struct peer_job *job, unsigned threads)
 				      .addr = job->addr,
 				      .len = job->len };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	DEFINE_KTASK_CTL(ctl, chunk, (void *)job, 1);
+	DEFINE_KTASK_CTL(ctl, do_chunk, (void *)job, 1);
 
 	if (!job->operation) {
 		ktask_ctl_set_max_threads(&ctl, threads);
@@ -40,7 +40,7 @@ static int run_threads(const struct peer_job *job, unsigned threads)
 	return -ktask_op_run(ktask_op_find(job->operation), &args, &opts);
 }
 
-static int run(const struct peer_job *job)
+static int run_job(const struct peer_job *job)
 {
 	return run_threads(job, job->threads);
 }
@@ -50,16 +50,16 @@ static int run_one(const struct peer_job *job)
 	return run_threads(job, 1);
 }
 
-static void stop(void)
+static void stop_threads(void)
 {
 	ktask_trim();
 }
 
 const struct peer peer_ktask = {
 	.name = "libktask",
-	.start = start,
-	.run = run,
-	.stop = stop,
+	.start = start_threads,
+	.run = run_job,
+	.stop = stop_threads,
 };
 
 /* Shares the pool with the other, which it never uses. */
@@ -69,7 +69,7 @@ static void stop_one(void)
 
 const struct peer peer_ktask_one = {
 	.name = "libktask",
-	.start = start,
+	.start = start_threads,
 	.run = run_one,
 	.stop = stop_one,
 };

@@ -31,13 +31,13 @@
 static const struct peer *const peers[] = { &peer_ktask, &peer_static,
 					    &peer_openmp, &peer_tbb };
 
-static void any(size_t start, size_t end, void *arg)
+static void do_nothing(size_t start, size_t end, void *arg)
 {
 }
 
 static atomic_uint nr_arrived;
 
-static void rendezvous(size_t start, size_t end, void *arg)
+static void meet_thread(size_t start, size_t end, void *arg)
 {
 	uint64_t start_ns = clock_ns();
 
@@ -80,16 +80,17 @@ static void empty_jobs(struct results *results, const struct peer *peer)
 {
 	results_figure(results, "empty_any_us",
 		       "empty job, any thread, back to back", peer->name,
-		       median_us(peer, any, NR_JOBS, 0), "us");
+		       median_us(peer, do_nothing, NR_JOBS, 0), "us");
 	results_figure(results, "empty_rendezvous_us",
 		       "empty job, both threads, back to back", peer->name,
-		       median_us(peer, rendezvous, NR_JOBS, 0), "us");
+		       median_us(peer, meet_thread, NR_JOBS, 0), "us");
 	results_figure(results, "empty_any_paused_us",
 		       "empty job, any thread, after 2 ms", peer->name,
-		       median_us(peer, any, NR_PAUSED_JOBS, PAUSE_NS), "us");
+		       median_us(peer, do_nothing, NR_PAUSED_JOBS, PAUSE_NS),
+		       "us");
 	results_figure(results, "empty_rendezvous_paused_us",
 		       "empty job, both threads, after 2 ms", peer->name,
-		       median_us(peer, rendezvous, NR_PAUSED_JOBS, PAUSE_NS),
+		       median_us(peer, meet_thread, NR_PAUSED_JOBS, PAUSE_NS),
 		       "us");
 }
 

@@ -51,7 +51,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static unsigned long number(const char *text, unsigned long max)
+static unsigned long parse_number(const char *text, unsigned long max)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
@@ -66,17 +66,17 @@ static int usage_error(const char *what)
 }
 
 /* 0 to go on, otherwise the exit status plus one. */
-static int parse(struct settings *set, int argc, char **argv)
+static int parse_options(struct settings *set, int argc, char **argv)
 {
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == 's')
-			set->mib = number(optarg, 1ul << 24);
+			set->mib = parse_number(optarg, 1ul << 24);
 		else if (option == 'r')
-			set->rounds = number(optarg, 1000);
+			set->rounds = parse_number(optarg, 1000);
 		else if (option == 't')
-			set->threads = number(optarg, 1000);
+			set->threads = parse_number(optarg, 1000);
 		else if (option == 'o')
 			set->only = optarg;
 		else if (option == 'p')
@@ -97,7 +97,7 @@ static int parse(struct settings *set, int argc, char **argv)
 	return 0;
 }
 
-static int wanted(const struct settings *set, const char *name)
+static int is_wanted(const struct settings *set, const char *name)
 {
 	return !set->only || strstr(name, set->only);
 }
@@ -128,7 +128,7 @@ static int run_cases(const struct settings *set, struct results *results)
 	if (error)
 		return error;
 	for (unsigned i = 0; i < nr_bench_cases && !error; i++)
-		if (wanted(set, bench_cases[i].name))
+		if (is_wanted(set, bench_cases[i].name))
 			error = rounds_run(results, &bench_cases[i]);
 	cases_exit();
 	return error;
@@ -152,11 +152,11 @@ static int run_all(const struct settings *set, struct results *results)
 	if (!error)
 		error = run_cases(set, results);
 	stop_peers();
-	if (!error && wanted(set, "latency"))
+	if (!error && is_wanted(set, "latency"))
 		error = run_latency(results);
-	if (!error && wanted(set, "idle"))
+	if (!error && is_wanted(set, "idle"))
 		error = idle_run(results, set->idle);
-	if (!error && (wanted(set, "vm-start")))
+	if (!error && (is_wanted(set, "vm-start")))
 		error = qemu_run(results, set->shim);
 	return error;
 }
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 		.threads = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN),
 	};
 	static struct results results;
-	int status = parse(&set, argc, argv), error;
+	int status = parse_options(&set, argc, argv), error;
 	struct others before = others_now();
 
 	if (status)

@@ -7,14 +7,14 @@
 
 #include "peer.h"
 
-static int start(unsigned threads)
+static int start_threads(unsigned threads)
 {
 	omp_set_dynamic(0);
 	omp_set_num_threads((int)threads);
 	return 0;
 }
 
-static int run(const struct peer_job *job)
+static int run_job(const struct peer_job *job)
 {
 	size_t chunk = job->chunk_units;
 	size_t nr_chunks = (job->nr_units + chunk - 1) / chunk;
@@ -30,7 +30,7 @@ static int run(const struct peer_job *job)
 	return 0;
 }
 
-static void stop(void)
+static void stop_threads(void)
 {
 	omp_pause_resource_all(omp_pause_soft);
 }
@@ -38,7 +38,7 @@ static void stop(void)
 const struct peer peer_openmp = {
 	.name = "OpenMP dynamic",
 	.chunked = 1,
-	.start = start,
-	.run = run,
-	.stop = stop,
+	.start = start_threads,
+	.run = run_job,
+	.stop = stop_threads,
 };

@@ -4,24 +4,24 @@
  */
 #include "peer.h"
 
-static int start(unsigned threads)
+static int start_threads(unsigned threads)
 {
 	return 0;
 }
 
-static int run(const struct peer_job *job)
+static int run_job(const struct peer_job *job)
 {
 	job->work(0, job->nr_units, job->arg);
 	return 0;
 }
 
-static void stop(void)
+static void stop_threads(void)
 {
 }
 
 const struct peer peer_plain = {
 	.name = "plain loop",
-	.start = start,
-	.run = run,
-	.stop = stop,
+	.start = start_threads,
+	.run = run_job,
+	.stop = stop_threads,
 };

@@ -102,7 +102,8 @@ static double process_cpu_seconds(pid_t pid)
 	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static pid_t launch(const struct machine *m, enum way way, int *to, int *from)
+static pid_t launch_machine(const struct machine *m, enum way way, int *to,
+			    int *from)
 {
 	int in[2], out[2];
 	pid_t pid;
@@ -140,7 +141,7 @@ static int start_once(const struct machine *m, enum way way,
 	backing_renew(m->results->size_bytes,
 		      m->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	start_ns = clock_ns();
-	pid = launch(m, way, &to, &from);
+	pid = launch_machine(m, way, &to, &from);
 	if (pid < 0)
 		return errno;
 	answered =

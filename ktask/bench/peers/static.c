@@ -35,7 +35,7 @@ static void do_part(const struct peer_job *job, unsigned part)
 		job->work(start, end, job->arg);
 }
 
-static void *member(void *arg)
+static void *run_member(void *arg)
 {
 	unsigned part = (unsigned)(size_t)arg;
 	unsigned long seen = 0;
@@ -57,7 +57,7 @@ static void *member(void *arg)
 	return NULL;
 }
 
-static void stop(void)
+static void stop_threads(void)
 {
 	pthread_mutex_lock(&team.mutex);
 	team.stopping = 1;
@@ -72,7 +72,7 @@ static void stop(void)
 	team.generation = 0;
 }
 
-static int start(unsigned threads)
+static int start_threads(unsigned threads)
 {
 	team.threads = calloc(threads, sizeof(*team.threads));
 	if (!team.threads)
@@ -80,18 +80,18 @@ static int start(unsigned threads)
 	for (team.nr_threads = 1; team.nr_threads < threads;
 	     team.nr_threads++) {
 		size_t part = team.nr_threads;
-		int error = pthread_create(&team.threads[part], NULL, member,
-					   (void *)part);
+		int error = pthread_create(&team.threads[part], NULL,
+					   run_member, (void *)part);
 
 		if (error) {
-			stop();
+			stop_threads();
 			return error;
 		}
 	}
 	return 0;
 }
 
-static int run(const struct peer_job *job)
+static int run_job(const struct peer_job *job)
 {
 	pthread_mutex_lock(&team.mutex);
 	team.job = job;
@@ -111,7 +111,7 @@ static int run(const struct peer_job *job)
 
 const struct peer peer_static = {
 	.name = "static split",
-	.start = start,
-	.run = run,
-	.stop = stop,
+	.start = start_threads,
+	.run = run_job,
+	.stop = stop_threads,
 };

@@ -50,7 +50,8 @@ static int be_child(char **args)
 	exit(0);
 }
 
-static void start(char **args, const char *shim, const int *down, const int *up)
+static void exec_child(char **args, const char *shim, const int *down,
+		       const int *up)
 {
 	char *argv[] = {
 		"bench-end", "--child", args[0], args[1], args[2], NULL
@@ -79,7 +80,7 @@ static double end_once(char **args, const char *shim)
 		return 0;
 	child = fork();
 	if (!child)
-		start(args, shim, down, up);
+		exec_child(args, shim, down, up);
 	close(down[0]);
 	close(up[1]);
 	if (child < 0 || read(up[0], &word, 1) != 1) {
@@ -107,7 +108,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(double *values, int nr)
+static double find_median(double *values, int nr)
 {
 	qsort(values, (size_t)nr, sizeof(*values), by_size);
 	return (values[(nr - 1) / 2] + values[nr / 2]) / 2;
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
 	printf("%s MiB, %s, %s pages: plain %.4f s, with the shim %.4f, "
 	       "%.2fx\n",
 	       argv[3], argv[4], argv[5] ? "4 KiB" : "huge",
-	       median(plain, rounds), median(shimmed, rounds),
-	       median(plain, rounds) / median(shimmed, rounds));
+	       find_median(plain, rounds), find_median(shimmed, rounds),
+	       find_median(plain, rounds) / find_median(shimmed, rounds));
 	return 0;
 }

@@ -169,7 +169,8 @@ static void init_job(struct sim_job *job, uint64_t pages, unsigned capacity)
 	ex.pages += pages / nr * nr;
 }
 
-static void begin(unsigned nr_cpus, unsigned nr_nodes, unsigned nr_jobs)
+static void begin_experiment(unsigned nr_cpus, unsigned nr_nodes,
+			     unsigned nr_jobs)
 {
 	struct sim_machine machine = {
 		.nr_cpus = nr_cpus,
@@ -194,7 +195,7 @@ static void begin(unsigned nr_cpus, unsigned nr_nodes, unsigned nr_jobs)
 }
 
 /* Return: virtual time until all jobs have ended. */
-static uint64_t end(void)
+static uint64_t run_experiment(void)
 {
 	uint64_t begin_ns = sim_now();
 	struct sim_cpus all;
@@ -257,7 +258,7 @@ struct contention {
 static uint64_t run_one(unsigned nr_cpus, unsigned nr_nodes, uint64_t pages,
 			struct contention contention, unsigned fixed)
 {
-	begin(nr_cpus, nr_nodes, 1);
+	begin_experiment(nr_cpus, nr_nodes, 1);
 	ex.saturates = contention.saturates;
 	ex.falls = contention.falls;
 	ex.curve = contention.curve;
@@ -269,7 +270,7 @@ static uint64_t run_one(unsigned nr_cpus, unsigned nr_nodes, uint64_t pages,
 		sim_host_permits(fixed - 1);
 	}
 	init_job(&ex.jobs[0], pages, HELPERS);
-	return end();
+	return run_experiment();
 }
 
 static void one_job(unsigned nr_cpus, unsigned nr_nodes)
@@ -363,13 +364,13 @@ static void machines_that_start(unsigned nr_cpus, unsigned nr)
 	uint64_t ns;
 	char what[64];
 
-	begin(nr_cpus, 16, nr);
+	begin_experiment(nr_cpus, 16, nr);
 	if (nr == JOBS_MAX)
 		ex.series = "machines";
 	/* 16 to 512 GiB in steps of 16, in a fixed order. */
 	for (unsigned i = 0; i < nr; i++)
 		init_job(&ex.jobs[i], (1 + i * 7 % 32) * 8192ull, nr_cpus - 1);
-	ns = end();
+	ns = run_experiment();
 	snprintf(what, sizeof(what), "%u machines of 16 to 512 GiB at once",
 		 nr);
 	print_row(what, ns, fair_ideal_ns(), now_s() - from_s);

@@ -47,7 +47,7 @@ static const struct {
 static struct registry_head *heads[USERS_MAX];
 static unsigned nr_heads;
 
-static void fail(const char *what)
+static void fail_with(const char *what)
 {
 	fprintf(stderr, "bench-users: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -57,10 +57,10 @@ static void mount_own_memory(void)
 {
 	if (unshare(CLONE_NEWNS) ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		fail("making a mount namespace");
+		fail_with("making a mount namespace");
 	mkdir(REGISTRY_DIR, 01777);
 	if (mount("tmpfs", REGISTRY_DIR, "tmpfs", 0, "mode=1777"))
-		fail("mounting " REGISTRY_DIR);
+		fail_with("mounting " REGISTRY_DIR);
 }
 
 /* In a process of that user's; jobs that never end. */
@@ -85,11 +85,11 @@ static struct registry_head *map_registry(uid_t uid)
 		 (unsigned)uid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		fail(path);
+		fail_with(path);
 	head = mmap(NULL, sizeof(*head), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		    0);
 	if (head == MAP_FAILED)
-		fail("mapping a registry");
+		fail_with("mapping a registry");
 	close(fd);
 	return head;
 }
@@ -103,7 +103,7 @@ static void add_user(unsigned jobs)
 	if (!pid)
 		begin_jobs(uid, jobs);
 	if (waitpid(pid, &status, 0) != pid || status)
-		fail("beginning jobs of another user");
+		fail_with("beginning jobs of another user");
 	heads[nr_heads++] = map_registry(uid);
 }
 
@@ -132,7 +132,7 @@ static bool was_seen(unsigned jobs, unsigned wanted)
 	return nr == nr_heads + 1;
 }
 
-static void measure(unsigned users, unsigned jobs)
+static void measure_refresh(unsigned users, unsigned jobs)
 {
 	double ns[SAMPLES], last_ns = 1e9 / PAUSE_TIMES;
 
@@ -150,7 +150,7 @@ static void measure(unsigned users, unsigned jobs)
 		last_ns = ns[i] = (double)(clock_ns() - start_ns);
 		if (!was_seen(jobs, i + 1)) {
 			errno = EAGAIN;
-			fail("refreshing");
+			fail_with("refreshing");
 		}
 	}
 	stats_of(ns, SAMPLES);
@@ -167,7 +167,7 @@ static int measure_apart(unsigned users, unsigned jobs)
 
 	if (!pid) {
 		mount_own_memory();
-		measure(users, jobs);
+		measure_refresh(users, jobs);
 		_exit(0);
 	}
 	return waitpid(pid, &status, 0) == pid ? status : 1;

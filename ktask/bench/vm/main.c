@@ -30,16 +30,16 @@
 
 static struct dentry *dir;
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static u64 median(u64 *values, unsigned int nr)
+static u64 find_median(u64 *values, unsigned int nr)
 {
-	sort(values, nr, sizeof(*values), compare, NULL);
+	sort(values, nr, sizeof(*values), compare_times, NULL);
 	return values[nr / 2];
 }
 
@@ -169,7 +169,8 @@ static int show_sides(struct seq_file *m, const char *name, enum cost cost,
 		b_ns[i] = run_counted(&memory, &b, &far[1], &share[1], &error);
 	}
 	if (!error) {
-		show_ratio(m, name, median(a_ns, ROUNDS), median(b_ns, ROUNDS));
+		show_ratio(m, name, find_median(a_ns, ROUNDS),
+			   find_median(b_ns, ROUNDS));
 		seq_printf(m,
 			   "%s, units of another node: %lu and %lu of %lu, the "
 			   "latter by CPUs unequally fast %lu\n",
@@ -182,7 +183,7 @@ static int show_sides(struct seq_file *m, const char *name, enum cost cost,
 static const struct side one = { KTASK, 1 }, all = { KTASK, 0 },
 			 halves = { HALVES, 2 };
 
-static struct side padata(void)
+static struct side make_padata_side(void)
 {
 	return (struct side){ PADATA, num_online_cpus() };
 }
@@ -205,27 +206,27 @@ DEFINE_SHOW_ATTRIBUTE(clear);
 static int uniform_show(struct seq_file *m, void *unused)
 {
 	return show_sides(m, "uniform work, padata against ktask", COST_UNIFORM,
-			  padata(), all);
+			  make_padata_side(), all);
 }
 DEFINE_SHOW_ATTRIBUTE(uniform);
 
 static int skewed_show(struct seq_file *m, void *unused)
 {
 	return show_sides(m, "skewed work, padata against ktask", COST_SKEWED,
-			  padata(), all);
+			  make_padata_side(), all);
 }
 DEFINE_SHOW_ATTRIBUTE(skewed);
 
 static int remote_show(struct seq_file *m, void *unused)
 {
 	return show_sides(m, "slow memory elsewhere, padata against ktask",
-			  COST_REMOTE, padata(), all);
+			  COST_REMOTE, make_padata_side(), all);
 }
 DEFINE_SHOW_ATTRIBUTE(remote);
 
 /* ---- an empty job ---- */
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
@@ -247,7 +248,7 @@ static void queue_empty(struct work_struct *work, bool elsewhere)
 
 static int show_empty(struct seq_file *m, const char *name, bool elsewhere)
 {
-	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, do_nothing, NULL, 1);
 	u64 *ns = kcalloc(2 * EMPTY_ROUNDS, sizeof(*ns), GFP_KERNEL);
 	struct work_struct work;
 	int i;
@@ -266,8 +267,8 @@ static int show_empty(struct seq_file *m, const char *name, bool elsewhere)
 		ns[EMPTY_ROUNDS + i] = ktime_get_ns() - middle_ns;
 	}
 	destroy_work_on_stack(&work);
-	show_ratio(m, name, median(ns, EMPTY_ROUNDS),
-		   median(ns + EMPTY_ROUNDS, EMPTY_ROUNDS));
+	show_ratio(m, name, find_median(ns, EMPTY_ROUNDS),
+		   find_median(ns + EMPTY_ROUNDS, EMPTY_ROUNDS));
 	kfree(ns);
 	return 0;
 }
@@ -378,10 +379,11 @@ static int show_load(struct seq_file *m, struct memory *memory)
 	}
 	if (error)
 		return error;
-	base = median(without[0], LOAD_ROUNDS);
-	show_part(m, "a load beside jobs", median(with, LOAD_ROUNDS), base);
+	base = find_median(without[0], LOAD_ROUNDS);
+	show_part(m, "a load beside jobs", find_median(with, LOAD_ROUNDS),
+		  base);
 	show_part(m, "a load beside one thread, again",
-		  median(without[1], LOAD_ROUNDS), base);
+		  find_median(without[1], LOAD_ROUNDS), base);
 	show_sums(m, "beside jobs", &jobs);
 	show_sums(m, "beside one thread", &alone);
 	return 0;

@@ -18,8 +18,8 @@
 #define SKEWED_PART 16
 #define SKEWED_TIMES 16
 
-static unsigned int times(struct memory *memory, unsigned long unit,
-			  bool remote)
+static unsigned int count_times(struct memory *memory, unsigned long unit,
+				bool remote)
 {
 	switch (memory->cost) {
 	case COST_SKEWED:
@@ -43,7 +43,7 @@ int memory_clear(void *start, void *end, void *arg)
 	for (unit = (unsigned long)start; unit < (unsigned long)end; unit++) {
 		struct page *page = memory->pages[unit];
 		bool remote = page_to_nid(page) != numa_node_id();
-		unsigned int n = times(memory, unit, remote);
+		unsigned int n = count_times(memory, unit, remote);
 
 		far += remote;
 		while (n--)

@@ -48,18 +48,18 @@ static void take_pieces(struct job *job)
 	spin_unlock(&job->lock);
 }
 
-static void leave(struct job *job)
+static void leave_job(struct job *job)
 {
 	if (atomic_dec_and_test(&job->working))
 		complete(&job->done);
 }
 
-static void help(struct work_struct *work)
+static void run_helper(struct work_struct *work)
 {
 	struct job *job = container_of(work, struct helper, work)->job;
 
 	take_pieces(job);
-	leave(job);
+	leave_job(job);
 }
 
 int padata_run(unsigned long nr, unsigned long min_chunk, unsigned int threads,
@@ -79,11 +79,11 @@ int padata_run(unsigned long nr, unsigned long min_chunk, unsigned int threads,
 	atomic_set(&job.working, threads);
 	for (i = 1; i < threads; i++) {
 		helpers[i].job = &job;
-		INIT_WORK(&helpers[i].work, help);
+		INIT_WORK(&helpers[i].work, run_helper);
 		queue_work(system_unbound_wq, &helpers[i].work);
 	}
 	take_pieces(&job);
-	leave(&job);
+	leave_job(&job);
 	wait_for_completion(&job.done);
 	/* The last of them may still be in its work item. */
 	for (i = 1; i < threads; i++)

@@ -29,12 +29,12 @@ MODULE_PARM_DESC(one, "ns of a job of one thread");
 module_param(busy, ulong, 0444);
 MODULE_PARM_DESC(busy, "ns of a job of two threads, no CPU idles");
 
-static int nothing(void *start, void *end, void *arg)
+static int do_nothing(void *start, void *end, void *arg)
 {
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
@@ -48,7 +48,7 @@ static unsigned long median_ns(unsigned int nr_ranges, unsigned int threads)
 		{ NULL, 2 / nr_ranges, 0 },
 		{ (void *)1, 1, 0 },
 	};
-	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, do_nothing, NULL, 1);
 	static u64 ns[JOBS];
 	int i;
 
@@ -60,7 +60,7 @@ static unsigned long median_ns(unsigned int nr_ranges, unsigned int threads)
 		if (i >= 0)
 			ns[i] = ktime_get_ns() - start_ns;
 	}
-	sort(ns, JOBS, sizeof(*ns), compare, NULL);
+	sort(ns, JOBS, sizeof(*ns), compare_times, NULL);
 	return ns[JOBS / 2];
 }
 
