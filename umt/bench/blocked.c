@@ -61,7 +61,7 @@ static bool idle, nice19, pinned, huge, limited;
 static unsigned most_threads; /* 0: ktask finds out */
 static int *fds, *copies;
 
-static void die(const char *what)
+static void die_of(const char *what)
 {
 	fprintf(stderr, "bench-blocked: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -78,7 +78,7 @@ static double now_s(void)
 /* ---- files ---- */
 
 /* Bytes that no disk and no host stores as less. */
-static void fill(char *buffer, size_t bytes)
+static void fill_buffer(char *buffer, size_t bytes)
 {
 	static uint64_t state = 88172645463325252u;
 	size_t i;
@@ -99,14 +99,14 @@ static int make_file(char *buffer)
 	snprintf(path, sizeof(path), "%s/ktask-blocked-XXXXXX", directory);
 	fd = mkstemp(path);
 	if (fd < 0)
-		die("making a file");
+		die_of("making a file");
 	unlink(path);
-	fill(buffer, FILE_BYTES);
+	fill_buffer(buffer, FILE_BYTES);
 	if (write(fd, buffer, FILE_BYTES) != FILE_BYTES || fsync(fd))
-		die("writing a file");
+		die_of("writing a file");
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (fcntl(fd, F_SETFL, O_DIRECT))
-		die("direct I/O");
+		die_of("direct I/O");
 	return fd;
 }
 
@@ -117,7 +117,7 @@ static int *make_files(void)
 	unsigned i;
 
 	if (!buffer || !made)
-		die("memory");
+		die_of("memory");
 	for (i = 0; i < nr_files; i++)
 		made[i] = make_file(buffer);
 	free(buffer);
@@ -175,10 +175,10 @@ static void make_dirty(void)
 	unsigned i;
 
 	for (i = 0; i < nr_files; i++) {
-		fill(bytes, sizeof(bytes));
+		fill_buffer(bytes, sizeof(bytes));
 		if (fcntl(fds[i], F_SETFL, 0) ||
 		    pwrite(fds[i], bytes, sizeof(bytes), 0) != sizeof(bytes))
-			die("making a file dirty");
+			die_of("making a file dirty");
 	}
 }
 
@@ -193,7 +193,7 @@ static int sync_piece(size_t piece)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void compute(void)
+static void compute_half(void)
 {
 	double until = now_s() + HALF_NS / 1e9;
 
@@ -204,9 +204,9 @@ static void compute(void)
 static int lock_piece(size_t unused)
 {
 	pthread_mutex_lock(&mutex);
-	compute();
+	compute_half();
 	pthread_mutex_unlock(&mutex);
-	compute();
+	compute_half();
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static void take_memory(void)
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
-		die("memory");
+		die_of("memory");
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
 }
 
@@ -329,7 +329,7 @@ static double by_ktask(unsigned at)
 	error = work->run();
 	if (error) {
 		errno = -error;
-		die(work->name);
+		die_of(work->name);
 	}
 	return now_s() - start;
 }
@@ -359,7 +359,7 @@ static void *works_on(void *number)
 	while ((piece = __atomic_fetch_add(&next_piece, 1, __ATOMIC_RELAXED)) <
 	       nr_pieces())
 		if (work->piece(piece))
-			die("working on a piece");
+			die_of("working on a piece");
 	free(own_buffer);
 	return NULL;
 }
@@ -374,7 +374,7 @@ static double by_threads(unsigned nr)
 	for (i = 0; i < nr; i++)
 		if (pthread_create(&threads[i], NULL, works_on,
 				   (void *)(uintptr_t)i))
-			die("making a thread");
+			die_of("making a thread");
 	for (i = 0; i < nr; i++)
 		pthread_join(threads[i], NULL);
 	return now_s() - start;
@@ -389,7 +389,7 @@ static int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static double median(double *values)
+static double find_median(double *values)
 {
 	qsort(values, nr_runs, sizeof(*values), by_value);
 	return values[nr_runs / 2];
@@ -403,16 +403,17 @@ static void print_side(const char *name, double time, double least)
 	       name, time * 1e3, mib / time, least * 1e3, mib / least);
 }
 
-/* median() sorts: the first is then the least. */
-static void report(double times[][RUNS_MAX])
+/* find_median() sorts: the first is then the least. */
+static void report_times(double times[][RUNS_MAX])
 {
-	double own = median(times[nr_counts]), own_least = times[nr_counts][0];
+	double own = find_median(times[nr_counts]),
+	       own_least = times[nr_counts][0];
 	double best = 0, least = 0;
 	char name[32];
 	size_t side;
 
 	for (side = 0; side < nr_counts; side++) {
-		double time = median(times[side]);
+		double time = find_median(times[side]);
 
 		if (!side || time < best)
 			best = time;
@@ -434,7 +435,7 @@ static double by_side(size_t side)
 	return count && !limited ? by_threads(count) : by_ktask(count);
 }
 
-static void measure(void)
+static void measure_sides(void)
 {
 	static double times[COUNTS_MAX + 1][RUNS_MAX];
 	size_t turn, side;
@@ -449,7 +450,7 @@ static void measure(void)
 			if (work->after)
 				work->after();
 		}
-	report(times);
+	report_times(times);
 }
 
 static bool take_counts(char *text)
@@ -494,12 +495,12 @@ static bool use_umt(void)
 		error = ktask_use_umt(subscriber);
 	errno = -error;
 	if (error)
-		die("opening UMT");
+		die_of("opening UMT");
 	printf("UMT by %s; ", umt_backend_name(umt_backend(subscriber)));
 	return true;
 }
 
-static bool take(int option)
+static bool take_option(int option)
 {
 	if (option == 'n')
 		nr_files = (unsigned)atoi(optarg);
@@ -555,7 +556,7 @@ int main(int argc, char **argv)
 
 	work = &works[0];
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		if (!take(option))
+		if (!take_option(option))
 			return 2;
 	if (!piece_bytes)
 		piece_bytes = work->piece_kib << 10;
@@ -575,6 +576,6 @@ int main(int argc, char **argv)
 	       pinned ? ", fixed threads bound to CPUs" : "",
 	       huge ? ", their buffers in huge pages" : "",
 	       limited ? ", by ktask with at most so many threads" : "");
-	measure();
+	measure_sides();
 	return 0;
 }

@@ -47,13 +47,13 @@ static double spent_ns(void)
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void join(enum side side)
+static void join_subscriber(enum side side)
 {
 	if (side == MONITORED && umt_thread_add(subscriber))
 		fail_with("adding a thread");
 }
 
-static void leave(enum side side)
+static void leave_subscriber(enum side side)
 {
 	if (side == MONITORED && umt_thread_remove(subscriber))
 		fail_with("removing a thread");
@@ -93,7 +93,7 @@ static int attach_empty(const char *tracepoint)
 
 static int empty[2];
 
-static void begin(enum side side)
+static void begin_side(enum side side)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF };
@@ -105,7 +105,7 @@ static void begin(enum side side)
 		fail_with("eBPF is not to be had here: see umt info");
 }
 
-static void end(enum side side)
+static void end_side(enum side side)
 {
 	if (side == EMPTY) {
 		close(empty[0]);
@@ -116,19 +116,19 @@ static void end(enum side side)
 
 /* ---- ping-pong ---- */
 
-static void *ponger(void *arg)
+static void *return_bytes(void *arg)
 {
 	enum side side = *(enum side *)arg;
 	char byte;
 	int i;
 
 	on_cpu(0);
-	join(side);
+	join_subscriber(side);
 	for (i = 0; i < TRIPS; i++) {
 		read_byte(there[0], &byte);
 		write_byte(back[1], &byte);
 	}
-	leave(side);
+	leave_subscriber(side);
 	return NULL;
 }
 
@@ -139,9 +139,9 @@ static double ping_pong(enum side side)
 	double start;
 	int i;
 
-	if (pthread_create(&thread, NULL, ponger, &side))
+	if (pthread_create(&thread, NULL, return_bytes, &side))
 		fail_with("making a thread");
-	join(side);
+	join_subscriber(side);
 	for (i = 0, start = 0; i < TRIPS; i++) {
 		if (i == 100)
 			start = spent_ns();
@@ -149,23 +149,23 @@ static double ping_pong(enum side side)
 		read_byte(back[0], &byte);
 	}
 	start = (spent_ns() - start) / (TRIPS - 100);
-	leave(side);
+	leave_subscriber(side);
 	pthread_join(thread, NULL);
 	return start;
 }
 
-static double compute(enum side side)
+static double compute_loop(enum side side)
 {
 	volatile uint64_t sum = 0;
 	double start;
 	long i;
 
-	join(side);
+	join_subscriber(side);
 	start = spent_ns();
 	for (i = 0; i < SPINS; i++)
 		sum = sum * 5 + 1;
 	start = spent_ns() - start;
-	leave(side);
+	leave_subscriber(side);
 	return start;
 }
 
@@ -175,8 +175,8 @@ static double median_from(double *values, size_t nr, double sign)
 	return take_quantile(values, nr, 0.5 + sign * 0.98 / sqrt((double)nr));
 }
 
-static void compare(const char *what, double (*run)(enum side), double unit,
-		    const char *unit_name, size_t rounds)
+static void compare_sides(const char *what, double (*run)(enum side),
+			  double unit, const char *unit_name, size_t rounds)
 {
 	double values[NR_SIDES][ROUNDS_MAX], added[NR_SIDES][ROUNDS_MAX];
 	size_t round;
@@ -185,9 +185,9 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 
 	for (round = 0; round < rounds; round++)
 		for (side = 0; side < NR_SIDES; side++) {
-			begin((enum side)side);
+			begin_side((enum side)side);
 			values[side][round] = run((enum side)side) / unit;
-			end((enum side)side);
+			end_side((enum side)side);
 			added[side][round] =
 				values[side][round] - values[OFF][round];
 		}
@@ -207,41 +207,42 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 		       median_from(added[side], rounds, 1) / off);
 }
 
-static void adding(void)
+static void measure_adding(void)
 {
 	double start;
 	int i;
 
 	start = now_ns();
-	begin(MONITORED);
+	begin_side(MONITORED);
 	printf("first user of a process opens in %.1f ms; ",
 	       (now_ns() - start) / 1e6);
 	start = now_ns();
 	for (i = 0; i < 1000; i++) {
-		join(MONITORED);
-		leave(MONITORED);
+		join_subscriber(MONITORED);
+		leave_subscriber(MONITORED);
 	}
 	printf("a thread is added and removed in %.1f us\n",
 	       (now_ns() - start) / 1e6);
-	end(MONITORED);
+	end_side(MONITORED);
 }
 
-static void latency(void)
+static void measure_latency(void)
 {
-	begin(MONITORED);
+	begin_side(MONITORED);
 	latency_measure(subscriber);
-	end(MONITORED);
+	end_side(MONITORED);
 }
 
 static void round_trips(void)
 {
-	compare("pipe round trip on one CPU: 2 blocks, 2 wakeups", ping_pong, 1,
-		"ns", ROUNDS);
+	compare_sides("pipe round trip on one CPU: 2 blocks, 2 wakeups",
+		      ping_pong, 1, "ns", ROUNDS);
 }
 
-static void computing(void)
+static void compare_computing(void)
 {
-	compare("a loop that never blocks", compute, 1e6, "ms", ROUNDS_MAX);
+	compare_sides("a loop that never blocks", compute_loop, 1e6, "ms",
+		      ROUNDS_MAX);
 }
 
 static const struct part {
@@ -250,9 +251,9 @@ static const struct part {
 	int cpu;
 } parts[] = {
 	{ "ping-pong", round_trips, 0 },
-	{ "compute", computing, 0 },
-	{ "latency", latency, 1 },
-	{ "add", adding, 1 },
+	{ "compute", compare_computing, 0 },
+	{ "latency", measure_latency, 1 },
+	{ "add", measure_adding, 1 },
 };
 
 /* umt-cost [PART] */

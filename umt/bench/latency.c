@@ -77,7 +77,7 @@ static volatile unsigned long *ring_read, *ring_written;
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0),              \
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
-static int load(const struct bpf_insn *code, size_t nr)
+static int load_program(const struct bpf_insn *code, size_t nr)
 {
 	return bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "ring", "GPL", code,
 			     nr, NULL);
@@ -87,7 +87,7 @@ static int load_writer(void)
 {
 	const struct bpf_insn code[] = { WRITE_RING };
 
-	return load(code, sizeof(code) / sizeof(code[0]));
+	return load_program(code, sizeof(code) / sizeof(code[0]));
 }
 
 /* Of sched_switch(preempt, ...), where the calling thread is switched out. */
@@ -104,7 +104,7 @@ static int watch_switches(void)
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 		WRITE_RING,
 	};
-	int program = load(code, sizeof(code) / sizeof(code[0]));
+	int program = load_program(code, sizeof(code) / sizeof(code[0]));
 	int link = program < 0
 			   ? -1
 			   : bpf_raw_tracepoint_open("sched_switch", program);
@@ -157,12 +157,12 @@ static int watch_switches(void)
 
 /* ---- who blocks, and the leader ---- */
 
-static long futex(int op, uint32_t value)
+static long call_futex(int op, uint32_t value)
 {
 	return syscall(SYS_futex, &word, op, value, NULL, NULL, 0);
 }
 
-static void say(void)
+static void tell_leader(void)
 {
 	uint64_t one = 1;
 
@@ -172,11 +172,11 @@ static void say(void)
 		write_ring();
 	if (way == FUTEX) {
 		__atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
-		futex(FUTEX_WAKE_PRIVATE, 1);
+		call_futex(FUTEX_WAKE_PRIVATE, 1);
 	}
 }
 
-static void *blocks(void *unused)
+static void *block_often(void *unused)
 {
 	int link, i;
 	double at;
@@ -189,7 +189,7 @@ static void *blocks(void *unused)
 	for (i = 0; i < LATENCIES; i++) {
 		at = now_ns();
 		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
-		say();
+		tell_leader();
 		read_byte(resume[0], &byte);
 	}
 	if (link >= 0)
@@ -198,7 +198,7 @@ static void *blocks(void *unused)
 	return NULL;
 }
 
-static void *spins(void *cpu)
+static void *spin_on_cpu(void *cpu)
 {
 	on_cpu((int)(intptr_t)cpu);
 	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
@@ -206,7 +206,7 @@ static void *spins(void *cpu)
 	return NULL;
 }
 
-static void await(void)
+static void await_telling(void)
 {
 	struct pollfd polled = { .events = POLLIN };
 	struct epoll_event event;
@@ -217,7 +217,7 @@ static void await(void)
 	}
 	if (way == FUTEX) {
 		while (!__atomic_load_n(&word, __ATOMIC_SEQ_CST))
-			futex(FUTEX_WAIT_PRIVATE, 0);
+			call_futex(FUTEX_WAIT_PRIVATE, 0);
 		return;
 	}
 	polled.fd = way == EVENTFD		   ? tell
@@ -226,7 +226,7 @@ static void await(void)
 	poll(&polled, 1, 1000);
 }
 
-static void forget(void)
+static void forget_telling(void)
 {
 	struct umt_event event;
 	uint64_t count;
@@ -249,17 +249,17 @@ static void hear_all(double *values)
 	int i;
 
 	for (i = 0; i < LATENCIES; i++) {
-		await();
+		await_telling();
 		woken = now_ns();
 		__atomic_load(&blocked_ns, &at, __ATOMIC_ACQUIRE);
 		values[i] = (woken - at) / 1e3;
-		forget();
+		forget_telling();
 		nanosleep(&rest, NULL);
 		write_byte(resume[1], &byte);
 	}
 }
 
-static void put(enum placement placement)
+static void bind_leader(enum placement placement)
 {
 	cpu_set_t all;
 
@@ -270,7 +270,7 @@ static void put(enum placement placement)
 		on_cpu(placement == ELSEWHERE);
 }
 
-static void measure(enum placement placement)
+static void measure_placement(enum placement placement)
 {
 	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN), cpu;
 	static double values[LATENCIES];
@@ -278,12 +278,12 @@ static void measure(enum placement placement)
 
 	done = false;
 	word = 0;
-	put(placement);
+	bind_leader(placement);
 	for (cpu = 1; placement == ANYWHERE && cpu < nr_cpus; cpu++)
-		if (pthread_create(&busy[cpu], NULL, spins, (void *)cpu))
+		if (pthread_create(&busy[cpu], NULL, spin_on_cpu, (void *)cpu))
 			fail_with("making a thread");
 	umt_want(leaders, way <= BLOCK_EPOLL);
-	if (pthread_create(&thread, NULL, blocks, NULL))
+	if (pthread_create(&thread, NULL, block_often, NULL))
 		fail_with("making a thread");
 	hear_all(values);
 	pthread_join(thread, NULL);
@@ -316,7 +316,7 @@ void latency_measure(struct umt *subscriber)
 	       LATENCIES);
 	for (placement = 0; placement < NR_PLACEMENTS; placement++)
 		for (way = 0; way < NR_WAYS; way++)
-			measure((enum placement)placement);
+			measure_placement((enum placement)placement);
 	close(tell);
 	close(epoll_fd);
 }
