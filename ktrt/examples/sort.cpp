@@ -13,7 +13,7 @@
 
 #include <ktask/runtime.hpp>
 
-static void sort(int *first, int *last)
+static void sort_range(int *first, int *last)
 {
 	int *middle = first + (last - first) / 2;
 
@@ -21,8 +21,8 @@ static void sort(int *first, int *last)
 		std::sort(first, last);
 		return;
 	}
-	ktrt::spawn([=] { sort(first, middle); });
-	ktrt::spawn([=] { sort(middle, last); });
+	ktrt::spawn([=] { sort_range(first, middle); });
+	ktrt::spawn([=] { sort_range(middle, last); });
 	ktrt::wait();
 	std::inplace_merge(first, middle, last);
 }
@@ -35,7 +35,7 @@ int main()
 	for (int &number : numbers)
 		number = rand();
 	ktrt::run([&] {
-		sort(numbers.data(), numbers.data() + numbers.size());
+		sort_range(numbers.data(), numbers.data() + numbers.size());
 	 });
 	if (!std::is_sorted(numbers.begin(), numbers.end()))
 		return 1;

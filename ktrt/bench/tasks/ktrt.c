@@ -11,7 +11,7 @@
 #include "bench/tasks/cases.h"
 #include "bench/tasks/parts.h"
 
-static void start(int threads)
+static void start_runtime(int threads)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -22,12 +22,12 @@ static void start(int threads)
 		abort();
 }
 
-static void stop(void)
+static void stop_runtime(void)
 {
 	ktrt_stop();
 }
 
-static int nothing(void *arg)
+static int do_nothing(void *arg)
 {
 	task_nothing();
 	return 0;
@@ -36,16 +36,16 @@ static int nothing(void *arg)
 static int make_empty(void *arg)
 {
 	for (int i = 0; i < *(int *)arg; i++)
-		ktrt_spawn(nothing, NULL);
+		ktrt_spawn(do_nothing, NULL);
 	return ktrt_wait();
 }
 
-static void empty(int nr)
+static void run_empty(int nr)
 {
 	ktrt_run(make_empty, &nr);
 }
 
-static void makers(int nr, int threads)
+static void run_makers(int nr, int threads)
 {
 	int each = nr / threads;
 
@@ -62,11 +62,11 @@ static int make_chain(void *arg)
 	attr.deps = &dep;
 	attr.nr_deps = 1;
 	for (int i = 0; i < *(int *)arg; i++)
-		ktrt_spawn_attr(nothing, NULL, &attr);
+		ktrt_spawn_attr(do_nothing, NULL, &attr);
 	return ktrt_wait();
 }
 
-static void chain(int nr)
+static void run_chain(int nr)
 {
 	ktrt_run(make_chain, &nr);
 }
@@ -80,15 +80,15 @@ static int make_fans(void *arg)
 	attr.nr_deps = 1;
 	for (int i = 0; i < *(int *)arg; i++) {
 		dep.mode = KTRT_INOUT;
-		ktrt_spawn_attr(nothing, NULL, &attr);
+		ktrt_spawn_attr(do_nothing, NULL, &attr);
 		dep.mode = KTRT_IN;
 		for (int j = 0; j < 16; j++)
-			ktrt_spawn_attr(nothing, NULL, &attr);
+			ktrt_spawn_attr(do_nothing, NULL, &attr);
 	}
 	return ktrt_wait();
 }
 
-static void fans(int nr)
+static void run_fans(int nr)
 {
 	ktrt_run(make_fans, &nr);
 }
@@ -114,7 +114,7 @@ static int do_fib(void *arg)
 	return 0;
 }
 
-static long fib(int n)
+static long run_fib(int n)
 {
 	struct fib top = { n, 0 };
 
@@ -137,14 +137,14 @@ static int make_work(void *arg)
 	return ktrt_wait();
 }
 
-static void work(int nr, int ns)
+static void run_work(int nr, int ns)
 {
 	int args[2] = { nr, ns };
 
 	ktrt_run(make_work, args);
 }
 
-static void outside(int nr, int ns)
+static void work_outside(int nr, int ns)
 {
 	int args[2] = { nr, ns };
 
@@ -164,20 +164,20 @@ static int make_block(void *arg)
 	return ktrt_wait();
 }
 
-static void block(int nr)
+static void run_block(int nr)
 {
 	ktrt_run(make_block, &nr);
 }
 
-static int stamp(void *arg)
+static int do_stamp(void *arg)
 {
 	task_stamp();
 	return 0;
 }
 
-static void wake(void)
+static void wake_worker(void)
 {
-	ktrt_spawn(stamp, NULL);
+	ktrt_spawn(do_stamp, NULL);
 	ktrt_wait();
 }
 
@@ -252,7 +252,7 @@ static void spawn_first(const struct task_graph *graph)
 		deps[i] = (struct ktrt_dep){ &data[i & 1][i / 2], 0, KTRT_OUT };
 	attr.deps = deps;
 	attr.nr_deps = 2 * (size_t)graph->width;
-	ktrt_spawn_attr(nothing, NULL, &attr);
+	ktrt_spawn_attr(do_nothing, NULL, &attr);
 }
 
 struct parts {
@@ -308,7 +308,7 @@ static int do_indices(size_t first, size_t end, void *nr)
 	return 0;
 }
 
-static void loop(size_t nr)
+static void run_loop(size_t nr)
 {
 	ktrt_for(0, nr, 0, do_indices, &nr);
 }
@@ -358,7 +358,7 @@ static int make_sweeps(void *arg)
 	return ktrt_wait();
 }
 
-static bool sweep(int nr, bool is_weak)
+static bool run_sweeps(int nr, bool is_weak)
 {
 	struct sweeps sweeps = { nr, is_weak };
 
@@ -366,7 +366,8 @@ static bool sweep(int nr, bool is_weak)
 }
 
 const struct runtime_cases cases = {
-	start, stop,	  empty, makers,  chain,     fans,	 fib,
-	work,  block,	  wake,	 wake,	  NULL,	     make_graph, run_graph,
-	loop,  &programs, sweep, outside, part_graph
+	start_runtime, stop_runtime, run_empty,	   run_makers, run_chain,
+	run_fans,      run_fib,	     run_work,	   run_block,  wake_worker,
+	wake_worker,   NULL,	     make_graph,   run_graph,  run_loop,
+	&programs,     run_sweeps,   work_outside, part_graph
 };

@@ -41,7 +41,7 @@ void task_nothing(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-static void loop(uint64_t nr)
+static void spin_loops(uint64_t nr)
 {
 	while (nr--)
 		__asm__ volatile("" ::: "memory");
@@ -49,12 +49,12 @@ static void loop(uint64_t nr)
 
 void task_work(int ns)
 {
-	loop((uint64_t)(ns * loops_per_ns));
+	spin_loops((uint64_t)(ns * loops_per_ns));
 }
 
 void task_index(size_t index, size_t nr)
 {
-	loop(index < nr / 4 * 3 ? 8 : 128);
+	spin_loops(index < nr / 4 * 3 ? 8 : 128);
 }
 
 #define CELL_NS 10000
@@ -77,16 +77,16 @@ void task_stamp(void)
 	__atomic_store_n(&stamp_ns, now_ns(), __ATOMIC_RELEASE);
 }
 
-static void calibrate(void)
+static void calibrate_loops(void)
 {
 	uint64_t start = read_clock(CLOCK_THREAD_CPUTIME_ID);
 
-	loop(20000000);
+	spin_loops(20000000);
 	loops_per_ns =
 		2e7 / (double)(read_clock(CLOCK_THREAD_CPUTIME_ID) - start);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	double one = *(const double *)a, two = *(const double *)b;
 
@@ -95,7 +95,7 @@ static int compare(const void *a, const void *b)
 
 double median_of(double *values, int nr)
 {
-	qsort(values, (size_t)nr, sizeof(values[0]), compare);
+	qsort(values, (size_t)nr, sizeof(values[0]), compare_times);
 	return values[nr / 2];
 }
 
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s CASE THREADS [small]\n", argv[0]);
 		return 2;
 	}
-	calibrate();
+	calibrate_loops();
 	is_graph = graph_choose(argv[1]);
 	if ((is_graph && !cases.run_graph) ||
 	    (!strncmp(argv[1], "block", 5) && !blocking_choose(argv[1])))

@@ -8,18 +8,18 @@
 
 #include "bench/tasks/cases.h"
 
-static void start(int threads)
+static void start_threads(int threads)
 {
 	omp_set_num_threads(threads);
 #pragma omp parallel
 	task_nothing();
 }
 
-static void stop(void)
+static void stop_nothing(void)
 {
 }
 
-static void empty(int nr)
+static void run_empty(int nr)
 {
 #pragma omp parallel
 #pragma omp single
@@ -29,7 +29,7 @@ static void empty(int nr)
 	}
 }
 
-static void makers(int nr, int threads)
+static void run_makers(int nr, int threads)
 {
 #pragma omp parallel
 	for (int i = 0; i < nr / threads; i++) {
@@ -38,7 +38,7 @@ static void makers(int nr, int threads)
 	}
 }
 
-static void chain(int nr)
+static void run_chain(int nr)
 {
 	int datum __attribute__((unused)) = 0;
 
@@ -50,7 +50,7 @@ static void chain(int nr)
 	}
 }
 
-static void fans(int nr)
+static void run_fans(int nr)
 {
 	int datum __attribute__((unused)) = 0;
 
@@ -80,7 +80,7 @@ static long do_fib(int n)
 	return one + two;
 }
 
-static long fib(int n)
+static long run_fib(int n)
 {
 	long result = 0;
 
@@ -90,7 +90,7 @@ static long fib(int n)
 	return result;
 }
 
-static void work(int nr, int ns)
+static void run_work(int nr, int ns)
 {
 #pragma omp parallel
 #pragma omp single
@@ -100,7 +100,7 @@ static void work(int nr, int ns)
 	}
 }
 
-static void block(int nr)
+static void run_block(int nr)
 {
 #pragma omp parallel
 #pragma omp single
@@ -111,7 +111,7 @@ static void block(int nr)
 }
 
 /* There are no tasks from outside: a parallel region is the nearest. */
-static void wake(void)
+static void wake_thread(void)
 {
 #pragma omp parallel
 	if (omp_get_thread_num() == omp_get_num_threads() - 1)
@@ -134,7 +134,7 @@ static void wake_task(void)
 	sem_destroy(&done);
 }
 
-static void within(void (*loop)(void))
+static void call_within(void (*loop)(void))
 {
 #pragma omp parallel
 #pragma omp single
@@ -179,7 +179,7 @@ static void run_graph(const struct task_graph *graph)
 		spawn_point(graph, i / graph->width, i % graph->width);
 }
 
-static void loop(size_t nr)
+static void run_loop(size_t nr)
 {
 #pragma omp parallel
 #pragma omp single
@@ -205,7 +205,7 @@ static void one_sweep(int sweep)
 #pragma omp taskwait
 }
 
-static bool sweep(int nr, bool is_weak)
+static bool run_sweeps(int nr, bool is_weak)
 {
 	if (is_weak)
 		return false;
@@ -218,7 +218,9 @@ static bool sweep(int nr, bool is_weak)
 	return true;
 }
 
-const struct runtime_cases cases = { start,	stop,	empty, makers,	  chain,
-				     fans,	fib,	work,  block,	  wake,
-				     wake_task, within, NULL,  run_graph, loop,
-				     &programs, sweep,	NULL,  NULL };
+const struct runtime_cases cases = {
+	start_threads, stop_nothing, run_empty, run_makers, run_chain,
+	run_fans,      run_fib,	     run_work,	run_block,  wake_thread,
+	wake_task,     call_within,  NULL,	run_graph,  run_loop,
+	&programs,     run_sweeps,   NULL,	NULL
+};

@@ -24,7 +24,7 @@ static struct checkpoint **open_of(struct peer *peer, unsigned sweep)
 	return &peer->open[sweep / peer->every % 2];
 }
 
-static void keep(struct peer *peer, int error)
+static void keep_error(struct peer *peer, int error)
 {
 	int none = 0;
 
@@ -38,14 +38,15 @@ void peer_block(struct peer *peer, unsigned sweep, unsigned row, unsigned col)
 
 	grid_sweep(&peer->grid, &area);
 	if (peer->every && sweep % peer->every == 0 && *open_of(peer, sweep))
-		keep(peer, checkpoint_block(*open_of(peer, sweep), row, col));
+		keep_error(peer,
+			   checkpoint_block(*open_of(peer, sweep), row, col));
 }
 
 void peer_begin(struct peer *peer, unsigned sweep)
 {
 	struct checkpoint *new = NULL;
 
-	keep(peer, checkpoint_begin(peer->all, sweep, &new));
+	keep_error(peer, checkpoint_begin(peer->all, sweep, &new));
 	*open_of(peer, sweep) = new;
 }
 
@@ -55,11 +56,11 @@ void peer_seal(struct peer *peer, unsigned sweep)
 
 	if (!checkpoint)
 		return;
-	keep(peer, checkpoint_seal(checkpoint));
-	keep(peer, checkpoint_end(checkpoint));
+	keep_error(peer, checkpoint_seal(checkpoint));
+	keep_error(peer, checkpoint_end(checkpoint));
 }
 
-static int run(struct peer *peer, const struct heat_options *options)
+static int run_plan(struct peer *peer, const struct heat_options *options)
 {
 	struct plan plan = { .peer = peer,
 			     .rows = peer->grid.block_rows,
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
 	else
 		error = checkpoints_open(&peer.all, &peer.grid, &options, 0);
 	if (!error)
-		error = run(&peer, &options);
+		error = run_plan(&peer, &options);
 	checkpoints_close(peer.all);
 	grid_destroy(&peer.grid);
 	return error ? 1 : 0;
