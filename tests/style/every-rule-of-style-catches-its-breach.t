@@ -345,13 +345,21 @@ catches('statics', "one of $_", "$_/a.c:2:",
 	for qw(tests/support ktask/tests/sim/support umt/tests/support);
 catches('statics', "a function of one word of $_", "$_/a.c:2:",
 	"$_/a.c" => "$dual\n$statics{'a function'}" =~ s/NAME/go/r)
-	for qw(ktask/examples ktrt/examples ktask/bench/common tests/vm tests/vm/series);
-passes('statics', 'data of one word of PID 1', 'tests/vm/series/a.c' =>
-	"$dual\n$statics{'a variable'}" =~ s/NAME/seen/r);
-passes('statics', 'one word in a test', 'ktask/tests/unit/a.c' =>
-	"$dual\n$statics{'a function'}" =~ s/NAME/go/r);
-passes('statics', 'one word in a directory that is not checked',
-       'ktask/bench/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
+	for qw(ktask/examples ktrt/examples ktask/bench/common tests/vm tests/vm/series
+	       ktask/tests/unit ktask/tests/preload umt/tests ktrt/tests/runtime
+	       tests/vm/module tests/vm/user tests/runner ktask/bench ktask/bench/vm
+	       umt/bench ktrt/bench/tasks);
+catches('statics', 'a function of one word in C++', 'ktrt/examples/a.cpp:2:',
+	'ktrt/examples/a.cpp' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
+catches('statics', 'a test whose name is one word', 'umt/tests/a.c:2:',
+	'umt/tests/a.c' => "$dual\nstatic void limits(void **state)\n{\n}\n");
+passes('statics', "data of one word of $_", "$_/a.c" =>
+	"$dual\n$statics{'a variable'}" =~ s/NAME/seen/r)
+	for qw(tests/vm/series ktask/tests/unit ktask/bench);
+passes('statics', 'an attribute of data', 'ktask/bench/a.c' =>
+	"$dual\nstatic char page[4096] __attribute__((aligned(4096)));\n");
+catches('statics', 'data of one word with an attribute', 'ktask/core/a.c:2:',
+	'ktask/core/a.c' => "$dual\nstatic char page[8] __attribute__((aligned(8)));\n");
 
 catches('whitespace', 'a space at the end', 'doc/a.md:2:',
 	'doc/a.md' => "a\nb \n");
