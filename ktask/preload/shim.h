@@ -6,6 +6,7 @@
  *	                   of their calls we take
  *	madvise_calls.c    madvise
  *	mlock_calls.c      mlock, mlock2, mlockall
+ *	locked_neighbours.c  locked memory becomes one mapping with what lies beside it
  *	fallocate_calls.c  fallocate, posix_fallocate
  *	counted_calls.c    calls that are left to the kernel, and only counted
  *	policy_calls.c     calls on memory policy, which are left to the kernel
@@ -230,6 +231,8 @@ bool shim_discard(void *addr, size_t len, unsigned flags);
 /* madvise_calls.c: does the advice discard?  @flags: set to the operation's */
 bool shim_is_discard(int advice, unsigned *flags);
 bool shim_lock(enum shim_call call, void *addr, size_t len);
+/* locked_neighbours.c: before shim_lock(), of whole pages */
+void shim_lock_beside(const void *base, size_t len);
 bool shim_unmap(void *addr, size_t len);
 /* Is the calling thread inside one of these? */
 bool shim_busy(void);

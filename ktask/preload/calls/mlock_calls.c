@@ -48,6 +48,7 @@ static bool lock_taken(const void *addr, size_t len)
 	    !shim_takes(SHIM_MLOCK, len))
 		return false;
 	len = (len + skew_bytes + page_bytes - 1) & ~(page_bytes - 1);
+	shim_lock_beside(base, len);
 	return shim_lock(SHIM_MLOCK, base, len);
 }
 

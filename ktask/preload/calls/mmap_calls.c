@@ -11,8 +11,9 @@
  * Behaves badly, if only in time: after mlockall(MCL_FUTURE) the kernel populates a
  * mapping with MAP_POPULATE, and the shim then walks it once more.
  *
- * Difference from the plain call: private memory with MAP_LOCKED beside other such
- * memory stays a mapping of its own, where the kernel would have merged the two.
+ * Difference from the plain call: a private mapping of a file with MAP_LOCKED stays a
+ * mapping of its own beside another one, where the kernel would have merged the two.  For
+ * memory see locked_neighbours.c.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -166,6 +167,7 @@ static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
 		errno = saved_errno;
 		return map_new(addr, len, prot, flags, fd, offset);
 	}
+	shim_lock_beside(base, len);
 	if (!shim_lock(SHIM_MMAP, base, len))
 		(void)real_mlock(base, len);
 	errno = saved_errno;

@@ -100,6 +100,27 @@ static void lock_two(const char *name, int prot)
 	lock_all(name, m);
 }
 
+/* Untouched memory of one mapping, part after part: what is locked becomes one mapping
+ * again, whichever part is the last. */
+static void lock_in_turn(const char *name, const int *parts)
+{
+	char *space = guarded_space(4 * LOCK_BYTES);
+
+	must(mmap(space, 4 * LOCK_BYTES, RW,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
+	     "mmap");
+	for (int i = 0; i < 4; i++) {
+		int rc;
+
+		errno = ERRNO_MARK;
+		rc = mlock(space + (size_t)parts[i] * LOCK_BYTES, LOCK_BYTES);
+		print_outcome(name, rc, errno);
+		print_pages(space, 4 * LOCK_BYTES);
+		putchar('\n');
+	}
+	unmap_space(space, 4 * LOCK_BYTES);
+}
+
 static void with_rights(void)
 {
 	lock_all("anonymous", map_anonymous(RW, MAP_PRIVATE));
@@ -116,6 +137,9 @@ static void with_rights(void)
 	lock_two("two kinds", PROT_READ);
 	lock_part("unaligned", 100, LOCK_BYTES - PAGE_BYTES);
 	lock_part("nearly all", 1, LOCK_BYTES - 2);
+	lock_in_turn("upwards", (int[]){ 0, 1, 2, 3 });
+	lock_in_turn("downwards", (int[]){ 3, 2, 1, 0 });
+	lock_in_turn("between two", (int[]){ 0, 3, 1, 2 });
 	lock_part("small", 0, PAGE_BYTES);
 	lock_part("empty", 0, 0);
 	lock_part("length that wraps", 0, SIZE_MAX - 1);

@@ -155,7 +155,7 @@ static void run_hugetlb(void)
  * is not locked any more. */
 static void run_beside(void)
 {
-	const size_t part = SIZE_BYTES / 4;
+	const size_t part = SIZE_BYTES / 2;
 	char *space = guarded_space(3 * part);
 	char *addr;
 
@@ -174,6 +174,29 @@ static void run_beside(void)
 	syscall(SYS_munlock, space + part, part);
 	print_pages(space, 3 * part);
 	putchar('\n');
+	unmap_space(space, 3 * part);
+}
+
+/* Locked memory is mapped beside such memory, and then in the place of a part of it: what
+ * the kernel joins is one mapping. */
+static void run_beside_locked(const char *name, const int *order, int last)
+{
+	const size_t part = SIZE_BYTES / 2;
+	char *space = guarded_space(3 * part);
+
+	for (int i = 0; i < 4; i++) {
+		int at = i < 3 ? order[i] : last;
+		char *addr;
+
+		errno = ERRNO_MARK;
+		addr = mmap(space + (size_t)at * part, part, RW,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED |
+				    MAP_FIXED,
+			    -1, 0);
+		print_outcome(name, addr == MAP_FAILED, errno);
+		print_pages(space, 3 * part);
+		putchar('\n');
+	}
 	unmap_space(space, 3 * part);
 }
 
@@ -224,6 +247,9 @@ int main(void)
 	run_mmap64();
 	run_noreplace();
 	run_beside();
+	run_beside_locked("locked, upwards", (int[]){ 0, 1, 2 }, 1);
+	run_beside_locked("locked, downwards", (int[]){ 2, 1, 0 }, 0);
+	run_beside_locked("locked, between", (int[]){ 0, 2, 1 }, 2);
 	run_hugetlb();
 	run_hinted();
 	return 0;
