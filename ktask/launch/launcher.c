@@ -9,6 +9,10 @@
  * start takes 0.1 ms, of which 0.07 are the system call execve().  So nothing here may
  * call a function of libc, and the compiler may not either.
  *
+ * It has no writable data, which would be two more mappings for the kernel to make and a
+ * page of each to touch.  Everything is on the stack, close together, so that few pages of
+ * it are touched.
+ *
  * Does not know what options and the environment mean.  If there are any for the run,
  * ktask-commands reads them.  It also prints error messages.
  */
@@ -18,6 +22,7 @@
 #include <linux/limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,8 +40,9 @@ struct launch {
 	long argc;
 	char **argv;
 	char **envp;
-	/* The directory that this program lies in, with a slash at its end. */
-	char directory[PATH_MAX];
+	/* LD_PRELOAD=PATH; before that is known, in the place of PATH, the directory that
+	 * this program lies in, with a slash at its end. */
+	char preload[sizeof(PRELOAD) + PATH_MAX];
 	size_t directory_len;
 };
 
@@ -129,20 +135,21 @@ static const char *find_own_name(char *const *envp)
 	return NULL;
 }
 
-static void find_directory(struct launch *launch)
+static char *find_directory(struct launch *launch)
 {
+	char *directory = launch->preload + sizeof(PRELOAD) - 1;
 	const char *name = find_own_name(launch->envp);
 	const long args[6] = { AT_FDCWD, (long)"/proc/self/exe",
-			       (long)launch->directory, PATH_MAX - 1 };
+			       (long)directory, PATH_MAX - 1 };
 	long len = raw_syscall(SYS_readlinkat, args);
 
 	/* If /proc is not mounted.  Does not follow a symbolic link. */
-	if (len <= 0 && name &&
-	    join_text(launch->directory, PATH_MAX, name, 0, name))
+	if (len <= 0 && name && join_text(directory, PATH_MAX, name, 0, name))
 		len = (long)text_length(name);
-	while (len > 0 && launch->directory[len - 1] != '/')
+	while (len > 0 && directory[len - 1] != '/')
 		len--;
 	launch->directory_len = len > 0 ? (size_t)len : 0;
+	return directory;
 }
 
 /* ---- running a command ---- */
@@ -191,20 +198,20 @@ static bool is_path_usable(const char *path)
 	return !*path;
 }
 
-/* @variable: set to LD_PRELOAD=PATH */
-static bool find_shim(const struct launch *launch, char *variable, size_t size)
+/* Sets launch->preload. */
+static bool find_shim(struct launch *launch)
 {
 	static const char search_path[][40] = { SHIM, "../lib/ktask/" SHIM };
-	char *path = copy_text(variable, PRELOAD, sizeof(PRELOAD) - 1);
+	char *path = find_directory(launch);
 
-	size -= sizeof(PRELOAD) - 1;
+	copy_text(launch->preload, PRELOAD, sizeof(PRELOAD) - 1);
 	for (size_t i = 0; i < sizeof(search_path) / sizeof(*search_path); i++)
-		if (join_text(path, size, launch->directory,
-			      launch->directory_len, search_path[i]) &&
+		if (join_text(path, PATH_MAX, path, launch->directory_len,
+			      search_path[i]) &&
 		    is_readable(path))
 			return is_path_usable(path);
 #ifdef KTASK_LIBDIR
-	return join_text(path, size, KTASK_LIBDIR "/",
+	return join_text(path, PATH_MAX, KTASK_LIBDIR "/",
 			 sizeof(KTASK_LIBDIR "/") - 1, SHIM) &&
 	       is_readable(path) && is_path_usable(path);
 #else
@@ -224,24 +231,34 @@ static bool is_elsewhere(long error)
 	       error == -ESTALE || error == -ENODEV || error == -ETIMEDOUT;
 }
 
-/* Returns only if it cannot be started. */
+/*
+ * Returns only if it cannot be started.  The name is at the end of the buffer, close to
+ * what the stack has already, and each directory is put before it.
+ */
 static void start_by_path(char **command, char **envp)
 {
 	const char *directory = find_variable(envp, "PATH");
-	char path[PATH_MAX];
+	size_t name_size = text_length(*command) + 1;
+	char path[PATH_MAX], *name;
 
+	if (name_size >= sizeof(path))
+		return;
+	name = path + sizeof(path) - name_size;
+	copy_text(name, *command, name_size);
 	for (directory = directory ? directory : USUAL_PATH;; directory++) {
-		size_t len = 0;
+		size_t len = 0, most = (size_t)(name - path);
+		char *begin = name;
 
 		while (directory[len] && directory[len] != ':')
 			len++;
-		if (len + 1 >= sizeof(path))
+		if (len >= most)
 			return;
-		copy_text(path, directory, len);
-		path[len] = '/';
-		if (!join_text(path, sizeof(path), path, len ? len + 1 : 0,
-			       *command) ||
-		    !is_elsewhere(start_program(path, command, envp)))
+		if (len) {
+			*--begin = '/';
+			begin -= len;
+			copy_text(begin, directory, len);
+		}
+		if (!is_elsewhere(start_program(begin, command, envp)))
 			return;
 		directory += len;
 		if (!*directory)
@@ -257,10 +274,8 @@ static bool has_slash(const char *text)
 }
 
 /* Returns only if it cannot be started. */
-static void run_command(const struct launch *launch, char **command,
-			char *preload)
+static void run_command(struct launch *launch, char **command)
 {
-	static char calls[] = "KTASK_RUN_OPS=ahead";
 	size_t nr = 0;
 
 	while (launch->envp[nr])
@@ -270,8 +285,9 @@ static void run_command(const struct launch *launch, char **command,
 
 		for (size_t i = 0; i < nr; i++)
 			envp[i] = launch->envp[i];
-		envp[nr] = calls;
-		envp[nr + 1] = preload;
+		/* The kernel only reads it. */
+		envp[nr] = (char *)(uintptr_t) "KTASK_RUN_OPS=ahead";
+		envp[nr + 1] = launch->preload;
 		envp[nr + 2] = NULL;
 		if (has_slash(*command))
 			start_program(*command, command, envp);
@@ -282,15 +298,15 @@ static void run_command(const struct launch *launch, char **command,
 
 /* ---- all else ---- */
 
-static void start_commands(const struct launch *launch)
+static void start_commands(struct launch *launch)
 {
 	static const char search_path[][40] = { COMMANDS,
 						"../lib/ktask/" COMMANDS };
-	char path[PATH_MAX];
+	char *path = find_directory(launch);
 
 	for (size_t i = 0; i < sizeof(search_path) / sizeof(*search_path); i++)
-		if (join_text(path, sizeof(path), launch->directory,
-			      launch->directory_len, search_path[i]))
+		if (join_text(path, PATH_MAX, path, launch->directory_len,
+			      search_path[i]))
 			start_program(path, launch->argv, launch->envp);
 #ifdef KTASK_LIBDIR
 	start_program(KTASK_LIBDIR "/" COMMANDS, launch->argv, launch->envp);
@@ -302,17 +318,15 @@ _Noreturn void launcher_main(long *stack)
 	static const char failure[] =
 		"ktask: starting " COMMANDS ": neither beside this program "
 		"nor in the library directory is one that can be started\n";
-	static struct launch launch;
-	static char preload[sizeof(PRELOAD) + PATH_MAX];
+	struct launch launch;
 	char **command;
 
 	launch.argc = *stack;
 	launch.argv = (char **)stack + 1;
 	launch.envp = launch.argv + launch.argc + 1;
-	find_directory(&launch);
 	command = is_plain_run(&launch) ? find_command(&launch) : NULL;
-	if (command && find_shim(&launch, preload, sizeof(preload)))
-		run_command(&launch, command, preload);
+	if (command && find_shim(&launch))
+		run_command(&launch, command);
 	start_commands(&launch);
 	raw_call3(SYS_write, STDERR_FILENO, (long)failure, sizeof(failure) - 1);
 	for (;;)

@@ -146,6 +146,13 @@ no_filter() {
 	env -u PATH ./ktask run true
 }
 
+# Each would cost every start a mapping, and a page.
+@test "the launcher has no writable memory but its stack" {
+	command -v readelf >/dev/null || skip "no readelf"
+	no_filter
+	[ "$(readelf -lW "$ktask" | grep -c '^ *LOAD')" = 1 ]
+}
+
 @test "without the rest of it, only that is said" {
 	no_filter
 	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
