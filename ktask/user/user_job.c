@@ -346,15 +346,10 @@ int job_end(struct user_job *job)
 }
 
 /* The forking thread may be inside chunks of nested jobs. */
-static void orphan_jobs(void)
+void pool_on_fork_child(void)
 {
 	for (struct user_job *job = job_current()->job; job; job = job->outer) {
 		job_set_owner(job);
 		kt_context_orphan(&job->ctx);
 	}
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-	pool_on_fork_child = orphan_jobs;
 }

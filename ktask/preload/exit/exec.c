@@ -23,6 +23,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -63,11 +64,12 @@ static void find_next(void)
 	*(void **)&next_calls.execveat = dlsym(RTLD_NEXT, "execveat");
 }
 
-/* Not later: that allocates, and takes the loader's lock. */
+/* Not later: that allocates, and takes the loader's lock.  The name is for the report. */
 static void __attribute__((constructor)) exec_init(void)
 {
 	find_next();
-	find_own_name();
+	if (secure_getenv("KTASK_RUN_REPORT"))
+		find_own_name();
 }
 
 /* A constructor before ours calls. */

@@ -31,3 +31,8 @@ load shim.bash
 	cat "$BATS_TEST_TMPDIR/trace"
 	[ "$output" = 0 ]
 }
+
+@test "the shim is loaded as two mappings, one of them writable" {
+	command -v readelf >/dev/null || skip "no readelf"
+	[ "$(readelf -lW "$SHIM" | grep -c '^ *LOAD')" = 2 ]
+}

@@ -43,7 +43,6 @@ static struct {
 	uint32_t hint; /* where the last search ended; A */
 	uint32_t jobs; /* in this process now; A */
 	uint32_t generation; /* counts forks; I, A */
-	uint32_t closing; /* the process exits; A */
 	uint32_t pid; /* 0: forks are not watched yet; I, A */
 	uint32_t watched; /* there is a handler of forks; I */
 	uint32_t ready; /* init_pool() succeeded; I, A */
@@ -51,9 +50,12 @@ static struct {
 	struct kt_cap nodes[TOPO_NODES_MAX]; /* A */
 } process_pool;
 
+/* Until the process exits; A.  Not above: of a process without helpers no page of that is
+ * touched. */
+static uint32_t is_open = 1;
+
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
-void (*pool_on_fork_child)(void);
 
 /* Raise the number of helpers to @nr, unless another thread has raised it further. */
 static void cover_helpers(unsigned nr)
@@ -116,8 +118,7 @@ static void fork_child(void)
 	kt_store(&process_pool.pid, (uint32_t)getpid());
 	process_pool.generation++;
 	prio_fork_child();
-	if (pool_on_fork_child)
-		pool_on_fork_child();
+	pool_on_fork_child();
 }
 
 static void set_caps(void)
@@ -173,7 +174,7 @@ static void raise_all(void)
  * chunk: what a chunk uses may be torn down. */
 __attribute__((destructor)) static void at_exit(void)
 {
-	kt_store_release(&process_pool.closing, 1);
+	kt_store_release(&is_open, 0);
 	raise_all();
 }
 
@@ -242,7 +243,7 @@ uint32_t pool_generation(void)
 
 bool pool_closing(void)
 {
-	return kt_load(&process_pool.closing);
+	return !kt_load(&is_open);
 }
 
 struct kt_cap *pool_machine(void)

@@ -116,8 +116,8 @@ void pool_refresh(void);
 struct kt_cap *pool_machine(void);
 struct kt_cap *pool_node(int index);
 
-/* pool_on_fork_child - called in the child, after the pool is empty again */
-extern void (*pool_on_fork_child)(void);
+/* pool_on_fork_child - in user_job.c: called in the child, after the pool is empty again */
+void pool_on_fork_child(void);
 
 /* pool_spinning - helpers that are awake and spin for the next job */
 unsigned pool_spinning(void);
