@@ -18,6 +18,10 @@
 #define PAUSE_LEAST_NS 2000000
 #define PAUSE_MOST_NS 100000000
 
+/* Pages are read so often while the program keeps all CPUs busy, so that it is seen when
+ * all are touched. */
+#define READ_NS 1000000000
+
 /* While the program makes the huge pages of a window itself: 4 to 16 MiB. */
 #define ADVISED_NS 500000
 
@@ -85,6 +89,15 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 		plan_pause(schedule, now_ns);
 	else if (working && schedule->delay_ns < WORKING_NS)
 		schedule->due_ns = now_ns + WORKING_NS;
+}
+
+bool poll_schedule_leaves(struct poll_schedule *schedule, bool full,
+			  uint64_t now_ns)
+{
+	if (full && schedule->pause_ns && now_ns - schedule->read_ns < READ_NS)
+		return true;
+	schedule->read_ns = now_ns;
+	return false;
 }
 
 bool poll_schedule_rests(const struct poll_schedule *schedule)

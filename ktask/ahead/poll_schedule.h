@@ -18,6 +18,7 @@
 struct poll_schedule {
 	uint64_t due_ns; /* the next poll */
 	uint64_t scan_due_ns; /* the next scan of all of its pages */
+	uint64_t read_ns; /* when pages were read last */
 	uint64_t delay_ns, scan_delay_ns;
 	uint64_t least_ns; /* between two polls, now */
 	uint64_t
@@ -49,6 +50,16 @@ void poll_schedule_advised(struct poll_schedule *schedule);
  */
 void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 			bool working, uint64_t now_ns);
+
+/**
+ * poll_schedule_leaves - at a poll: whether no page is to be read
+ * @full: no window could get a helper now
+ *
+ * Reading the pages that were touched in a pause takes up to 0.3 ms, in which a thread of
+ * the program has no CPU.
+ */
+bool poll_schedule_leaves(struct poll_schedule *schedule, bool full,
+			  uint64_t now_ns);
 
 /* poll_schedule_rests - nothing has moved for a quarter of a second */
 bool poll_schedule_rests(const struct poll_schedule *schedule);

@@ -64,6 +64,9 @@ bool ahead_is_ending(void);
 /* next_window.c: choose and begin the next window; false: the process may no longer have
  * threads of the shim */
 bool ahead_begin_window(struct large_mapping *mapping, uint64_t now_ns);
+/* Whether no helper makes a window now, nor would one: the program's own threads keep all
+ * CPUs busy, and no huge pages are to be advised for them. */
+bool ahead_is_needless(const struct large_mapping *mapping, uint64_t now_ns);
 /* The job of the last window has ended. */
 void ahead_note_result(struct large_mapping *mapping);
 /* A mapping has come or gone: measure the program's own touches anew. */

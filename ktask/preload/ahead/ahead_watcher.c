@@ -158,6 +158,17 @@ static bool is_window_passed(const struct large_mapping *mapping)
 					      &mapping->window);
 }
 
+/* The program works on all CPUs, and would at this moment lose one to this thread. */
+static bool leave_mapping(struct large_mapping *mapping, uint64_t now)
+{
+	if (!poll_schedule_leaves(&mapping->schedule,
+				  ahead_is_needless(mapping, now), now))
+		return false;
+	poll_schedule_helped(&mapping->schedule, false);
+	poll_schedule_next(&mapping->schedule, true, false, now);
+	return true;
+}
+
 static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 {
 	bool working = atomic_load(&mapping->job);
@@ -285,7 +296,8 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 	if (touch_tracker_done(&mapping->tracker) &&
 	    !atomic_load(&mapping->job))
 		return UINT64_MAX;
-	if (now >= mapping->schedule.due_ns || is_window_done(mapping))
+	if ((now >= mapping->schedule.due_ns || is_window_done(mapping)) &&
+	    !leave_mapping(mapping, now))
 		poll_mapping(mapping, now);
 	return mapping->schedule.due_ns;
 }

@@ -102,6 +102,12 @@ static bool is_helper_likely(const struct large_mapping *mapping, uint64_t now)
 		idle_cpus_remain(&allowed_cpus, now, helpers_ns));
 }
 
+bool ahead_is_needless(const struct large_mapping *mapping, uint64_t now)
+{
+	return !overload_is_ignored() && !mapping->is_left &&
+	       !ahead_wants_huge(mapping, now) && program_fills_cpus(now);
+}
+
 /* CPU time and faults are the process's, so the pages are those of all mappings. */
 static void note_touches(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* A mapping that nobody touches costs ever fewer polls, up to a bound, and one that
  * moves again is polled often at once.  Windows without a helper are followed by pauses
- * that grow, until a helper had a CPU. */
+ * that grow, until a helper had a CPU; and of a program that keeps all CPUs busy itself
+ * hardly a page is read. */
 #include "ktest.h"
 
 #include "ahead/poll_schedule.h"
@@ -109,6 +110,35 @@ static void advice_makes_polls_rarer(void **state)
 	assert_int_equal(nr, 1000000000 / POLL_LEAST_NS);
 }
 
+/* How many of the polls of two seconds read pages. */
+static unsigned count_readings(struct poll_schedule *schedule, bool full)
+{
+	unsigned nr = 0;
+
+	for (uint64_t now = 0; now < 2000000000; now = schedule->due_ns) {
+		nr += !poll_schedule_leaves(schedule, full, now);
+		poll_schedule_helped(schedule, false);
+		poll_schedule_next(schedule, true, false, now);
+	}
+	return nr;
+}
+
+/* Nor does anybody look at its pages, but now and then: it may have touched all. */
+static void a_program_on_all_cpus_is_left_alone(void **state)
+{
+	struct poll_schedule schedule;
+
+	poll_schedule_init(&schedule, 0);
+	assert_in_range(count_readings(&schedule, true), 5, 8);
+	assert_in_range(count_readings(&schedule, true), 1, 3);
+	/* Others keep the CPUs busy, perhaps for a moment only. */
+	assert_in_range(count_readings(&schedule, false), 20, 30);
+	poll_schedule_helped(&schedule, true);
+	assert_false(poll_schedule_leaves(&schedule, true, 2000000000));
+	assert_false(poll_schedule_leaves(&schedule, true, 2000000001));
+}
+
 KTEST_MAIN(KTEST(idle_mappings_cost_little), KTEST(a_slow_scan_is_rare),
 	   KTEST(missing_helpers_are_left_alone),
-	   KTEST(advice_makes_polls_rarer))
+	   KTEST(advice_makes_polls_rarer),
+	   KTEST(a_program_on_all_cpus_is_left_alone))
