@@ -104,7 +104,7 @@ static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 	int32_t nr;
 
 	/* It waits for many, and for none of them if nothing moves. */
-	at_poke(&w->left, NULL);
+	visit_forget(w);
 	while ((nr = task_outstanding(parent)) > (int32_t)left) {
 		struct ktrt_task *task = sched_take_below(w, parent);
 

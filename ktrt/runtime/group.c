@@ -96,11 +96,16 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
 {
+	visit_forget(w);
 	while (!is_complete(group)) {
 		const struct wait_filter filter = filter_for(w->current, group);
-		struct ktrt_task *task =
-			helps && w->core ? search_group(w, group) : NULL;
+		struct ktrt_task *task;
 
+		if (visit_has_left(w)) {
+			group_sleep(w, group);
+			continue;
+		}
+		task = helps && w->core ? search_group(w, group) : NULL;
 		if (!task && !wake_below(w))
 			task = spin_for(w, group, helps);
 		if (is_complete(group) && !task)

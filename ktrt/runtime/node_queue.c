@@ -185,7 +185,13 @@ static void publish_top(struct node_queue *queue, int change)
 	at_store_seq(&queue->nr, queue->nr + (uint32_t)change);
 }
 
-bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
+static uint32_t mark_of(const struct worker *w)
+{
+	return w ? w->slot + 1 : 0;
+}
+
+bool node_queue_leave(struct node_queue *queue, struct ktrt_task *task,
+		      const struct worker *by)
 {
 	bool put = true;
 
@@ -195,11 +201,17 @@ bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
 	else
 		list_put(queue, task);
 	if (put) {
+		at_poke(&task->left_by, mark_of(by));
 		join_family(queue, task);
 		publish_top(queue, 1);
 	}
 	mutex_drop(&queue->lock, RANK_INNER);
 	return put;
+}
+
+bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
+{
+	return node_queue_leave(queue, task, NULL);
 }
 
 static struct ktrt_task *remove_task(struct node_queue *queue,
@@ -212,6 +224,7 @@ static struct ktrt_task *remove_task(struct node_queue *queue,
 		heap_remove(queue, task);
 	else
 		list_remove(queue, task);
+	at_poke(&task->left_by, 0);
 	leave_family(queue, task);
 	publish_top(queue, -1);
 	return task;
@@ -282,15 +295,14 @@ struct ktrt_task *node_queue_take_in(struct node_queue *queue,
 	return task;
 }
 
-/* @wanted may be gone: only the one that is found is believed. */
-static struct ktrt_task *find_this(struct node_queue *queue,
-				   const struct ktrt_task *wanted)
+/* @left may be gone: only the one that is found is believed. */
+static struct ktrt_task *find_left(struct node_queue *queue,
+				   const struct ktrt_task *left)
 {
-	struct ktrt_task *family =
-		*find_family(queue, at_peek(&wanted->parent));
+	struct ktrt_task *family = *find_family(queue, at_peek(&left->parent));
 	struct ktrt_task *task = family;
 
-	while (task && task != wanted) {
+	while (task && task != left) {
 		task = task->younger;
 		if (task == family)
 			return NULL;
@@ -298,8 +310,9 @@ static struct ktrt_task *find_this(struct node_queue *queue,
 	return task;
 }
 
-struct ktrt_task *node_queue_take_this(struct node_queue *queue,
-				       const struct ktrt_task *wanted,
+struct ktrt_task *node_queue_take_left(struct node_queue *queue,
+				       const struct ktrt_task *left,
+				       const struct worker *by,
 				       const struct wait_filter *filter)
 {
 	struct ktrt_task *task;
@@ -307,8 +320,9 @@ struct ktrt_task *node_queue_take_this(struct node_queue *queue,
 	if (!node_queue_has(queue))
 		return NULL;
 	mutex_take(&queue->lock, RANK_INNER);
-	task = find_this(queue, wanted);
-	if (task && filter_refuses(filter, task))
+	task = find_left(queue, left);
+	if (task &&
+	    (task->left_by != mark_of(by) || filter_refuses(filter, task)))
 		task = NULL;
 	task = remove_task(queue, task);
 	mutex_drop(&queue->lock, RANK_INNER);

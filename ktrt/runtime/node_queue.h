@@ -25,6 +25,7 @@
 struct ktrt_group;
 struct ktrt_task;
 struct wait_filter;
+struct worker;
 
 #define FAMILY_BUCKETS 512
 
@@ -45,6 +46,9 @@ void node_queue_init(struct node_queue *queue, struct ktrt_task **families);
 void node_queue_free(struct node_queue *queue);
 /* false without memory, for a task with a priority */
 bool node_queue_put(struct node_queue *queue, struct ktrt_task *task);
+/* node_queue_leave - the same by an attached thread, which leaves it to workers */
+bool node_queue_leave(struct node_queue *queue, struct ktrt_task *task,
+		      const struct worker *by);
 /* node_queue_take - the next task, or NULL */
 struct ktrt_task *node_queue_take(struct node_queue *queue);
 /* node_queue_take_below - the next task if it is below @above, else a child of
@@ -56,10 +60,11 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 struct ktrt_task *node_queue_take_in(struct node_queue *queue,
 				     struct ktrt_task *above,
 				     const struct ktrt_group *group);
-/* node_queue_take_this - @wanted if it is in the queue and @filter does not refuse it,
- * or NULL */
-struct ktrt_task *node_queue_take_this(struct node_queue *queue,
-				       const struct ktrt_task *wanted,
+/* node_queue_take_left - @left if @by has left it in the queue and @filter does not refuse
+ * it, or NULL */
+struct ktrt_task *node_queue_take_left(struct node_queue *queue,
+				       const struct ktrt_task *left,
+				       const struct worker *by,
 				       const struct wait_filter *filter);
 /* node_queue_take_wanted - a task that @filter wants, or NULL; goes through all */
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,

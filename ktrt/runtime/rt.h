@@ -175,6 +175,9 @@ struct ktrt_task {
 	};
 	struct ktrt_task *family; /* the next family in the bucket; */
 	struct ktrt_task *elder, *younger; /* of its family, in a ring */
+	/* The slot, plus 1, of the attached thread that has left it there; else 0, also
+	 * on no node queue; Q, A */
+	uint32_t left_by;
 };
 
 /* The tasks that a worker may run while it waits. */
@@ -285,8 +288,9 @@ struct worker {
 	pthread_t
 		thread; /* written by the thread that makes it, read to join it */
 	/* Of an attached thread on a core: the task that it waits for and has left to
-	 * workers, or NULL.  The task may be gone; A */
+	 * workers, or NULL.  If it is not ->left_by this thread it is gone; A */
 	const struct ktrt_task *left;
+	const struct ktrt_task *left_for; /* what the thread did then; */
 
 	/* The pool has them, like others */
 	struct ktrt_task records[RECORD_TASKS];
@@ -675,6 +679,17 @@ static inline struct node_queue *own_node_queue(const struct worker *w)
 	return &rt.node_queues[w->core ? w->core->node : 0];
 }
 
+/* The least loaded of any would cost a search; its own or the next best. */
+static inline struct node_queue *node_queue_of(const struct worker *w,
+					       const struct ktrt_task *task)
+{
+	unsigned node = w && w->core ? (unsigned)w->core->node : 0;
+
+	if (task->node >= 0)
+		node = (unsigned)task->node;
+	return &rt.node_queues[node < rt.nr_nodes ? node : 0];
+}
+
 /* A task that @above waits for: the newest own one, else another's oldest,
  * else from a node queue. */
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
@@ -936,6 +951,24 @@ bool visit_help(struct worker *w, struct ktrt_task *above,
 
 /* The thread may not do a task that it found: it is left to workers. */
 void visit_leave(struct worker *w, struct ktrt_task *task);
+/* Is the task that it has left still there?  Then it has searched. */
+bool visit_left_stays(struct worker *w);
+
+/*
+ * A thread that waits asks this before it searches.  If it took that task from its queue
+ * once more, a worker that looks for what was left would miss it.
+ */
+static inline bool visit_has_left(struct worker *w)
+{
+	return unlikely(at_peek(&w->left)) && visit_left_stays(w);
+}
+
+/* It waits for something else from now on. */
+static inline void visit_forget(struct worker *w)
+{
+	if (unlikely(at_peek(&w->left)))
+		at_store(&w->left, NULL);
+}
 
 /* ---- leader.c ---- */
 

@@ -86,17 +86,6 @@ void task_free(struct worker *w, struct ktrt_task *task)
 		pool_put(&rt.tasks, w ? &w->tasks : NULL, task);
 }
 
-/* The least loaded of any would cost a search; its own or the next best. */
-static struct node_queue *node_queue_of(struct worker *w,
-					const struct ktrt_task *task)
-{
-	unsigned node = w && w->core ? (unsigned)w->core->node : 0;
-
-	if (task->node >= 0)
-		node = (unsigned)task->node;
-	return &rt.node_queues[node < rt.nr_nodes ? node : 0];
-}
-
 /* There was no memory to queue the task: run it at once. */
 static void queue_failed(struct worker *w, struct ktrt_task *task)
 {

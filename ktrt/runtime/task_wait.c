@@ -93,9 +93,14 @@ static struct ktrt_task *take_or_search(struct worker *w,
 WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 {
 	rank_assert(w == self_worker && task == w->current);
+	visit_forget(w);
 	while (task_outstanding(task)) {
 		struct ktrt_task *below;
 
+		if (visit_has_left(w)) {
+			wait_for_signal(w, task);
+			continue;
+		}
 		/* An attached thread has a core only while it helps. */
 		if (!w->core && !w->lent && visit_help(w, task, NULL))
 			continue;
@@ -167,6 +172,7 @@ static void awaiting_left(struct awaiting *awaiting)
  * no thread is left. */
 static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 {
+	visit_forget(w);
 	while (!is_met(task)) {
 		struct wait_filter filter = filter_for(w->current, NULL);
 		struct ktrt_task *other = NULL;
@@ -177,7 +183,7 @@ static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 		}
 		if (!wake_below(w) && spin_until_met(task))
 			break;
-		if (w->core)
+		if (w->core && !visit_has_left(w))
 			other = visit_accept(w, search_wanted(w, &filter));
 		if (other)
 			task_help(w, other, NULL);

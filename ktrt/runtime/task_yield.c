@@ -51,8 +51,11 @@ static bool count_yield(struct worker *w)
 static bool do_one_here(struct worker *w, bool insists)
 {
 	struct yields yields = w->yields;
-	struct ktrt_task *task = sched_take_below(w, w->current);
+	struct ktrt_task *task;
 
+	if (visit_has_left(w))
+		return false;
+	task = sched_take_below(w, w->current);
 	if (!task && insists)
 		task = search_open(w);
 	task = visit_accept(w, task);

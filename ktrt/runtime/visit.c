@@ -142,11 +142,29 @@ bool visit_end(struct visit *visit)
  * not wait for it.  Once queued, the task may be gone at any time. */
 void visit_leave(struct worker *w, struct ktrt_task *task)
 {
-	if (w->core) {
-		at_store(&w->left, task);
-		search_is_due(w);
+	if (!w->core) {
+		task_ready(w, task);
+		return;
 	}
-	task_ready(w, task);
+	at_store(&w->left, task);
+	w->left_for = w->current;
+	search_is_due(w);
+	if (likely(node_queue_leave(node_queue_of(w, task), task, w)))
+		sched_notify(w);
+	else
+		task_ready(w, task);
+}
+
+/* What was left for a task that is over, or further down on the stack, is no reason not to
+ * search. */
+bool visit_left_stays(struct worker *w)
+{
+	const struct ktrt_task *left = at_peek(&w->left);
+
+	if (w->left_for != w->current || at_peek(&left->left_by) != w->slot + 1)
+		return false;
+	search_is_due(w);
+	return true;
 }
 
 /* ---- helping ---- */

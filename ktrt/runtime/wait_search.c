@@ -173,17 +173,20 @@ bool search_is_due(struct worker *w)
 	return true;
 }
 
-static struct ktrt_task *take_this(const struct ktrt_task *wanted,
-				   const struct wait_filter *filter)
+static struct ktrt_task *take_left_by(const struct worker *by,
+				      const struct wait_filter *filter)
 {
+	const struct ktrt_task *left = at_load(&by->left);
 	struct ktrt_task *task = NULL;
 
-	for (unsigned i = 0; !task && i < rt.nr_nodes; i++)
-		task = node_queue_take_this(&rt.node_queues[i], wanted, filter);
+	for (unsigned i = 0; left && !task && i < rt.nr_nodes; i++)
+		task = node_queue_take_left(&rt.node_queues[i], left, by,
+					    filter);
 	return task;
 }
 
-/* Take a task that an attached thread waits for, now that workers' queues are empty. */
+/* Take a task that an attached thread waits for and has left to workers.  It is in a node
+ * queue until a worker takes it to run it, so nobody misses it here. */
 static struct ktrt_task *take_left_task(struct worker *w,
 					const struct wait_filter *filter)
 {
@@ -191,12 +194,10 @@ static struct ktrt_task *take_left_task(struct worker *w,
 	struct ktrt_task *task = NULL;
 
 	for (unsigned i = 0; !task && i < rt.nr_slots; i++) {
-		struct worker *other = at_load(&rt.workers[i]);
-		const struct ktrt_task *left =
-			other ? at_load(&other->left) : NULL;
+		const struct worker *other = at_load(&rt.workers[i]);
 
-		if (left)
-			task = take_this(left, &any);
+		if (other)
+			task = take_left_by(other, &any);
 	}
 	return task;
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * An attached thread in the middle of a task that may not do what it waits for leaves that
+ * to workers, and notes it.  The note stays until one of them takes the task to do it: also
+ * if a worker empties the thread's queue while the thread searches once more, and the
+ * thread itself never has the task in its hand again.
+ */
+#include "support/runs.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "runtime/func_kinds.h"
+
+#define SEARCHES 3
+
+/* How the attached thread's task waits. */
+enum { WAIT, GROUP_WAIT, UNDEFERRED, NR_KINDS };
+
+static pthread_t attached;
+static struct worker *visitor;
+static struct ktrt_group *awaited;
+static unsigned kind, begun, left_done, helped;
+static char data, inner;
+
+/* ---- what is left ---- */
+
+static int do_left(void *arg)
+{
+	ktest_check(!pthread_equal(pthread_self(), attached));
+	set(left_done, 1);
+	return 0;
+}
+
+static const ktrt_func left_func = do_left;
+
+/* Functions that are called so never count as brief. */
+static int spawn_left(struct ktrt_group *group)
+{
+	const struct ktrt_dep dep = { &inner, 0, KTRT_OUT };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.arg_bytes = sizeof(left_func);
+	attr.group = group;
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	return ktrt_spawn_attr(ktrt_dispatch, (void *)&left_func, &attr);
+}
+
+/* ---- the attached thread's task ---- */
+
+static int do_nothing(void *arg)
+{
+	return 0;
+}
+
+static void wait_for_group(void)
+{
+	struct ktrt_group *group;
+
+	ktest_check(!ktrt_group_new(&group));
+	ktest_check(!spawn_left(group));
+	ktest_check(!ktrt_group_wait(group));
+	ktrt_group_free(group);
+}
+
+static void spawn_undeferred(void)
+{
+	const struct ktrt_dep dep = { &inner, 0, KTRT_IN };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.flags = KTRT_UNDEFERRED;
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	ktest_check(!spawn_left(NULL));
+	ktest_check(!ktrt_spawn_attr(do_nothing, NULL, &attr));
+}
+
+static int wait_once(void *arg)
+{
+	ktest_check(pthread_equal(pthread_self(), attached));
+	if (kind == GROUP_WAIT) {
+		wait_for_group();
+	} else if (kind == UNDEFERRED) {
+		spawn_undeferred();
+	} else {
+		ktest_check(!spawn_left(NULL));
+		ktest_check(!ktrt_wait());
+	}
+	ktest_check(get(left_done));
+	set(helped, 1);
+	return 0;
+}
+
+static const ktrt_func once = wait_once;
+
+/* Brief, but for the one time. */
+static int call_briefly(void *arg)
+{
+	return arg ? (*(const ktrt_func *)arg)(NULL) : 0;
+}
+
+/* ---- the only worker's task ---- */
+
+/* The signal for which the attached thread sleeps, or NULL. */
+static uint32_t *find_signal(void)
+{
+	uint32_t *signal = at_load(&visitor->awaited);
+
+	return signal && !signal_given(signal) ? signal : NULL;
+}
+
+/* As in a stall; afterwards it has searched and sleeps again. */
+static void have_it_search(void)
+{
+	uint32_t *signal;
+
+	ktest_check(holds_soon((signal = find_signal())));
+	signal_give(signal);
+	ktest_check(holds_soon(find_signal()));
+}
+
+static void empty_its_queue(void)
+{
+	struct ktrt_task *task = deque_steal(&visitor->deque, NULL, NULL);
+
+	have_it_search();
+	if (task)
+		node_queue_put(&rt.node_queues[0], task);
+}
+
+static void search_without_queues(void)
+{
+	mutex_take(&rt.node_queues[0].lock, RANK_INNER);
+	have_it_search();
+	mutex_drop(&rt.node_queues[0].lock, RANK_INNER);
+}
+
+static int search_like_others(void *arg)
+{
+	const struct ktrt_task *left;
+
+	set(begun, 1);
+	ktest_check(holds_soon(get(visitor->left) && find_signal()));
+	left = get(visitor->left);
+	for (int i = 0; i < SEARCHES; i++) {
+		empty_its_queue();
+		ktest_check(get(visitor->left) == left);
+	}
+	search_without_queues();
+	ktest_check(get(visitor->left) == left);
+	ktest_check(!get(left_done));
+	/* For what comes after that thread's task. */
+	return ktrt_group_wait(awaited);
+}
+
+/* ---- tests ---- */
+
+/* For as long as its own CPU is not the runtime's it does not help. */
+static void stay_on_a_core(void)
+{
+	cpu_set_t cpus;
+	int cpu;
+
+	ktest_check(ktrt_cpus(&cpu, 1) >= 1);
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	ktest_check(!sched_setaffinity(0, sizeof(cpus), &cpus));
+}
+
+static void let_help_be_known(void)
+{
+	for (int i = 0; i < 10000 && !func_is_brief(call_briefly); i++) {
+		for (int j = 0; j < 20; j++)
+			ktest_check(!ktrt_spawn(call_briefly, NULL));
+		(void)holds_soon(!sched_work_visible());
+		ktest_check(!ktrt_wait());
+	}
+	ktest_check(func_is_brief(call_briefly));
+}
+
+static void spawn_using(ktrt_func func, void *arg, unsigned mode,
+			struct ktrt_group *group)
+{
+	const struct ktrt_dep dep = { &data, 0, mode };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	attr.group = group;
+	ktest_check(!ktrt_spawn_attr(func, arg, &attr));
+}
+
+static int check_note(void *arg)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = options.max_threads = 1;
+	options.flags = (unsigned)(uintptr_t)arg;
+	attached = pthread_self();
+	ktest_check(!ktrt_start(&options));
+	visitor = self_worker;
+	stay_on_a_core();
+	let_help_be_known();
+	ktest_check(!ktrt_group_new(&awaited));
+	ktest_check(!ktrt_spawn(search_like_others, NULL));
+	ktest_check(holds_soon(get(begun)));
+	spawn_using(call_briefly, (void *)&once, KTRT_OUT, NULL);
+	spawn_using(do_nothing, NULL, KTRT_IN, awaited);
+	ktest_check(!ktrt_wait());
+	ktest_check(get(helped));
+	ktrt_group_free(awaited);
+	ktest_check(!ktrt_stop());
+	return 0;
+}
+
+static void check_each_way(unsigned flags)
+{
+	for (kind = 0; kind < NR_KINDS; kind++)
+		assert_int_equal(
+			ktest_in_child(check_note, (void *)(uintptr_t)flags),
+			0);
+}
+
+static void notes_stay(void **state)
+{
+	check_each_way(KTRT_NO_UMT);
+}
+
+static void notes_stay_beside_umt(void **state)
+{
+	check_each_way(KTRT_UMT_FIRST);
+}
+
+KTEST_MAIN(KTEST(notes_stay), KTEST(notes_stay_beside_umt))
