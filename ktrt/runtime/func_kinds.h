@@ -73,9 +73,14 @@ static inline ktrt_func task_func(const struct ktrt_task *task)
 						     : task->func;
 }
 
-/* May it be done on the stack of an attached thread? */
+/* May it be done on the stack of an attached thread?  Of a part of a loop the function that it
+ * calls decides. */
 static inline bool visitor_may_run(const struct ktrt_task *task)
 {
+	ktrt_func func;
+
+	if (loop_has_part(task, &func))
+		return func_is_brief(func);
 	return !(task->flags & TASK_NODE) && func_is_brief(task_func(task));
 }
 

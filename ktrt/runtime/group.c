@@ -276,22 +276,44 @@ int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 
 /* ---- one task ---- */
 
-static int run_by_worker(ktrt_func func, void *arg)
+/* Here, and then what it made. */
+static int spawn_and_visit(struct worker *w, ktrt_func func, void *arg,
+			   struct ktrt_attr *attr)
+{
+	struct visit visit __attribute__((cleanup(visit_left))) = { NULL, 0 };
+	int error;
+
+	if (visit_begin(&visit, w))
+		attr->flags |= KTRT_UNDEFERRED;
+	error = ktrt_spawn_attr(func, arg, attr);
+	if (visit.w && !error)
+		visit_continue(&visit, w->current, attr->group);
+	visit_end(&visit);
+	if (!error)
+		help_group(w, attr->group);
+	return error;
+}
+
+static int run_in_group(ktrt_func func, void *arg, bool takes_part)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct worker *w = current_worker();
 	int error = ktrt_group_new(&attr.group);
 
 	if (error)
 		return error;
-	current_worker()->lone = !current_worker()->core;
-	error = ktrt_spawn_attr(func, arg, &attr);
+	w->lone = !w->core;
+	error = takes_part ? spawn_and_visit(w, func, arg, &attr)
+			   : ktrt_spawn_attr(func, arg, &attr);
 	if (!error)
-		error = wait_for_group(current_worker(), attr.group, true);
+		error = wait_for_group(w, attr.group, true);
 	ktrt_group_free(attr.group);
 	return error;
 }
 
-int ktrt_run(ktrt_func func, void *arg)
+/* To find out whether a thread that is attached for this alone has enough stack would cost
+ * too much. */
+int group_run(ktrt_func func, void *arg, bool takes_part)
 {
 	bool attached = !!current_worker();
 	int error;
@@ -301,8 +323,13 @@ int ktrt_run(ktrt_func func, void *arg)
 	error = attached ? 0 : ktrt_attach();
 	if (error)
 		return error;
-	error = run_by_worker(func, arg);
+	error = run_in_group(func, arg, takes_part && attached);
 	if (!attached)
 		ktrt_code_drop(ktrt_detach());
 	return error;
+}
+
+int ktrt_run(ktrt_func func, void *arg)
+{
+	return group_run(func, arg, false);
 }

@@ -811,8 +811,19 @@ static inline bool core_overloaded(const struct core *core)
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
 }
 
+/* ---- task_loop.c ---- */
+
+/* Is the task, which is ready and has not begun, a part of a loop?  Then by which function
+ * that is done. */
+bool loop_has_part(const struct ktrt_task *task, ktrt_func *func);
+
 /* ---- group.c ---- */
 
+/*
+ * As ktrt_run().  @takes_part: if the caller is an attached thread it does the task itself if
+ * it may, and what that makes.
+ */
+int group_run(ktrt_func func, void *arg, bool takes_part);
 /* How much memory is mapped for groups. */
 size_t groups_bytes(void);
 /* In the child: groups of the parent are never given back. */
@@ -934,6 +945,9 @@ struct visit {
 };
 
 bool visit_begin(struct visit *visit, struct worker *w);
+/* Run what it waits for, as visit_help() does. */
+void visit_continue(struct visit *visit, struct ktrt_task *above,
+		    const struct ktrt_group *group);
 /* Return: true if a worker takes the core over. */
 bool visit_end(struct visit *visit);
 

@@ -11,6 +11,9 @@
  * The number of indices in a chunk follows from the time that chunks take.  The aim is
  * 20 us: long beside that check, and short enough for others to wait.
  *
+ * An attached thread begins its loop itself, and does parts of it, if chunks by that
+ * function were brief so far (func_kinds.h).
+ *
  * Owns what a loop's parts share; each part holds it.  Behaves badly if a few adjacent
  * indices take nearly all of the time: a part is halved only between chunks.
  *
@@ -24,9 +27,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt.h"
+#include "func_kinds.h"
 
 #define CHUNK_NS 20000
+/* Attached threads do no longer ones. */
+#define CHUNK_BRIEF_NS (2 * CHUNK_NS)
 
 struct part {
 	struct loop *loop; /* I */
@@ -59,6 +64,13 @@ static void part_ended(struct part *part)
 {
 	if (at_sub(&part->loop->parts, 1) == 1)
 		free(part->loop);
+}
+
+/* What is known of the loop's function; never called by this type. */
+static ktrt_func loop_func(const struct loop *loop)
+{
+	return loop->reduce ? (ktrt_func)(void (*)(void))loop->reduce
+			    : (ktrt_func)(void (*)(void))loop->func;
 }
 
 static int do_part(void *arg);
@@ -118,6 +130,14 @@ static void adapt_grain(struct loop *loop, size_t grain, size_t nr,
 		at_poke(&loop->grain, grain / 2);
 }
 
+static void chunk_ended(struct loop *loop, size_t grain, size_t nr,
+			uint64_t took_ns)
+{
+	func_classify(loop_func(loop), took_ns < CHUNK_BRIEF_NS);
+	if (loop->measures)
+		adapt_grain(loop, grain, nr, took_ns);
+}
+
 static inline int call_chunk(const struct part *part, size_t end)
 {
 	const struct loop *loop = part->loop;
@@ -133,11 +153,13 @@ static inline bool may_continue(const struct worker *w, const struct loop *loop)
 					    !task_is_cancelled(w->current));
 }
 
+/* If the grain is the caller's the first chunk is timed. */
 static int do_chunks(struct part *part, struct later **later)
 {
 	struct loop *loop = part->loop;
-	uint64_t begin_ns = loop->measures ? now_ns() : 0;
+	uint64_t begin_ns = now_ns();
 	struct worker *w = self_worker;
+	bool timed = true;
 	int code = 0;
 
 	while (part->first < part->end && !code) {
@@ -145,17 +167,20 @@ static int do_chunks(struct part *part, struct later **later)
 
 		if (!may_continue(w, loop))
 			return at_peek(&loop->stopped) ? 0 : -ECANCELED;
-		if (is_wanted(w, part, grain) && leave_half(part, later))
+		if (is_wanted(w, part, grain) && leave_half(part, later)) {
+			begin_ns = now_ns();
 			continue;
+		}
 		nr = part->end - part->first;
 		if (nr > grain)
 			nr = grain;
 		code = call_chunk(part, part->first + nr);
 		part->first += nr;
-		if (loop->measures) {
+		if (timed) {
 			uint64_t now = now_ns();
 
-			adapt_grain(loop, grain, nr, now - begin_ns);
+			chunk_ended(loop, grain, nr, now - begin_ns);
+			timed = loop->measures;
 			begin_ns = now;
 		}
 	}
@@ -207,6 +232,18 @@ static int do_whole(void *arg)
 	return do_part(&loop->whole);
 }
 
+/* A part stays where it is until it begins. */
+bool loop_has_part(const struct ktrt_task *task, ktrt_func *func)
+{
+	if (task->func == do_part)
+		*func = loop_func(((const struct part *)task->arg)->loop);
+	else if (task->func == do_whole)
+		*func = loop_func(task->arg);
+	else
+		return false;
+	return true;
+}
+
 static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
 {
 	/* The reference of the caller, dropped however this function ends. */
@@ -215,7 +252,7 @@ static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
 	int code;
 
 	loop->whole = part;
-	code = ktrt_run(do_whole, loop);
+	code = group_run(do_whole, loop, func_is_brief(loop_func(loop)));
 	/* The first part did not run: there was no memory for it, or it was cancelled. */
 	if (!loop->begun)
 		part_ended(&loop->whole);

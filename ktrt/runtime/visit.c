@@ -127,8 +127,10 @@ bool visit_end(struct visit *visit)
 		return false;
 	core = w->core;
 	visit->w = NULL;
-	/* While it does not visit, the thread runs no task at once (task.c). */
+	/* Outside of calls the thread has no core.  So it runs no task at once (task.c), and
+	 * nothing may read the core through w->fast. */
 	at_store(&w->deque.plenty, 0);
+	w->fast = NULL;
 	at_store(&w->left, NULL);
 	worker_monitor(w, false);
 	park_arrive_not(core, w);
@@ -196,6 +198,15 @@ static void help_below(struct worker *w, struct ktrt_task *task,
 			worker_monitor(w, true);
 		task = may_stay(w, ++nr) ? take_awaited(w, above, group) : NULL;
 	} while (task);
+}
+
+void visit_continue(struct visit *visit, struct ktrt_task *above,
+		    const struct ktrt_group *group)
+{
+	struct ktrt_task *task = take_awaited(visit->w, above, group);
+
+	if (task)
+		help_below(visit->w, task, above, group);
 }
 
 bool visit_help(struct worker *w, struct ktrt_task *above,

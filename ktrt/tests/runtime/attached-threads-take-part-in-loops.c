@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * An attached thread does its part of the loops that it calls, all of them if no worker can:
+ * where chunks by their functions are known to be brief.  Long ones, and what ktrt_run() is
+ * given, are done by workers.
+ */
+#include "support/runs.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "runtime/func_kinds.h"
+
+#define INDICES 4000ul
+/* Nobody else ends the test's only worker sooner. */
+#define LATE_NS 30000000000
+/* No such chunk is brief. */
+#define LONG_NS 100000
+
+static int ends[2]; /* of a pipe */
+static pthread_t attached;
+static unsigned long done, here;
+
+static void count_index(void)
+{
+	more(done);
+	if (pthread_equal(pthread_self(), attached))
+		more(here);
+}
+
+/* ---- loops ---- */
+
+static int do_range(size_t first, size_t end, void *arg)
+{
+	for (; first < end; first++)
+		count_index();
+	return 0;
+}
+
+static int add_range(size_t first, size_t end, void *value, void *arg)
+{
+	for (size_t i = first; i < end; i++)
+		*(unsigned long *)value += i;
+	return do_range(first, end, arg);
+}
+
+static int add_both(void *into, void *from, void *arg)
+{
+	*(unsigned long *)into += *(unsigned long *)from;
+	return 0;
+}
+
+static void spend_long(void)
+{
+	uint64_t until = ktest_now_ns() + LONG_NS;
+
+	while (ktest_now_ns() < until)
+		;
+}
+
+static int do_long_range(size_t first, size_t end, void *arg)
+{
+	spend_long();
+	return do_range(first, end, arg);
+}
+
+static void do_loop(size_t grain)
+{
+	assert_int_equal(ktrt_for(0, INDICES, grain, do_range, NULL), 0);
+}
+
+static void do_reduction(size_t grain)
+{
+	unsigned long sum = 0;
+
+	assert_int_equal(ktrt_reduce(0, INDICES, grain, add_range, add_both,
+				     &sum, sizeof(sum), NULL),
+			 0);
+	assert_int_equal(sum, INDICES * (INDICES - 1) / 2);
+}
+
+/* As func_kinds.h names a function of loops. */
+#define LOOP_FUNC(func) ((ktrt_func)(void (*)(void))(func))
+
+/* ---- a runtime whose only worker can be blocked ---- */
+
+static int block_until_written(void *arg)
+{
+	char byte;
+
+	return read(ends[0], &byte, 1) == 1 ? 0 : -EIO;
+}
+
+/* For as long as its own CPU is not the runtime's it does not help. */
+static void stay_on_a_core(void)
+{
+	cpu_set_t cpus;
+	int cpu;
+
+	assert_true(ktrt_cpus(&cpu, 1) >= 1);
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+}
+
+static void start_with_one(unsigned flags)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = options.max_threads = 1;
+	options.flags = flags;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(ktrt_start(&options), 0);
+	attached = pthread_self();
+	stay_on_a_core();
+}
+
+/* The worker does it until it is known that the function is brief. */
+static void let_be_known(ktrt_func func, void (*run)(size_t), size_t grain)
+{
+	uint64_t late_ns = ktest_now_ns() + LATE_NS;
+
+	do
+		run(grain);
+	while (!func_is_brief(func) && ktest_now_ns() < late_ns);
+	assert_true(func_is_brief(func));
+}
+
+static void stop(void)
+{
+	assert_int_equal(ktrt_stop(), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Frees the worker if that is not done in time. */
+static pthread_t watchdog;
+static unsigned is_over, was_late;
+
+static void *watch(void *arg)
+{
+	uint64_t until = ktest_now_ns() + LATE_NS;
+
+	while (!get(is_over) && ktest_now_ns() < until)
+		nap_us(1000);
+	set(was_late, !get(is_over));
+	ktest_check(write(ends[1], "x", 1) == 1);
+	return NULL;
+}
+
+static void block_the_worker(void)
+{
+	set(is_over, 0);
+	set(was_late, 0);
+	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
+	assert_true(holds_soon(!sched_work_visible()));
+	assert_int_equal(pthread_create(&watchdog, NULL, watch, NULL), 0);
+	set(done, 0);
+	set(here, 0);
+}
+
+static void check_all_here(unsigned long wanted)
+{
+	set(is_over, 1);
+	assert_int_equal(pthread_join(watchdog, NULL), 0);
+	assert_int_equal(get(was_late), 0);
+	assert_int_equal(get(done), wanted);
+	assert_int_equal(get(here), wanted);
+	assert_int_equal(ktrt_worker(), -1);
+	assert_int_equal(ktrt_wait(), 0);
+}
+
+static const unsigned all_flags[] = { 0, KTRT_NO_UMT, KTRT_UMT_FIRST,
+				      KTRT_NO_UMT | KTRT_UNBOUND };
+
+static void do_without_worker(ktrt_func func, void (*run)(size_t),
+			      unsigned long wanted)
+{
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(all_flags); i++) {
+		start_with_one(all_flags[i]);
+		for (size_t grain = 0; grain < 3; grain++) {
+			let_be_known(func, run, grain);
+			block_the_worker();
+			run(grain);
+			check_all_here(wanted);
+		}
+		stop();
+	}
+}
+
+static void loops_need_no_worker(void **state)
+{
+	do_without_worker(LOOP_FUNC(do_range), do_loop, INDICES);
+}
+
+static void reductions_need_no_worker(void **state)
+{
+	do_without_worker(LOOP_FUNC(add_range), do_reduction, INDICES);
+}
+
+/* ---- what workers do ---- */
+
+static int refuse_here(void *arg)
+{
+	return pthread_equal(pthread_self(), attached) ? -EIO : 0;
+}
+
+/* The first ones are not known yet. */
+static void long_ones_are_for_workers(void **state)
+{
+	start_with_one(KTRT_NO_UMT);
+	set(here, 0);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(ktrt_for(0, 50, i % 2, do_long_range, NULL),
+				 0);
+	}
+	assert_int_equal(get(here), 0);
+	stop();
+}
+
+static void runs_are_by_workers(void **state)
+{
+	start_with_one(KTRT_NO_UMT);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(ktrt_run(refuse_here, NULL), 0);
+	stop();
+}
+
+/* ---- many at a time ---- */
+
+#define THREADS 4
+#define ROUNDS 20
+
+static int loop_in_loop(size_t first, size_t end, void *arg)
+{
+	int error = 0;
+
+	for (; first < end && !error; first++)
+		error = ktrt_for(0, 10, first % 2, do_range, NULL);
+	return error;
+}
+
+static void *take_part(void *arg)
+{
+	ktest_check(!ktrt_attach());
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned long sum = 0;
+
+		ktest_check(!ktrt_for(0, 1000, (size_t)i % 3, do_range, NULL));
+		ktest_check(!ktrt_for(0, 30, 0, loop_in_loop, NULL));
+		ktest_check(!ktrt_reduce(0, 100, 1, add_range, add_both, &sum,
+					 sizeof(sum), NULL));
+		ktest_check(sum == 4950);
+	}
+	ktest_check(!ktrt_detach());
+	return NULL;
+}
+
+static void several_take_part(void)
+{
+	pthread_t threads[THREADS];
+
+	set(done, 0);
+	for (intptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, take_part, (void *)i),
+			0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(get(done), THREADS * ROUNDS * (1000ul + 300 + 100));
+}
+
+static void several_threads_take_part(void **state)
+{
+	in_each_way(several_take_part);
+}
+
+/* The others stay on one CPU, and so do runtimes that begin there. */
+KTEST_MAIN(KTEST(several_threads_take_part), KTEST(loops_need_no_worker),
+	   KTEST(reductions_need_no_worker), KTEST(long_ones_are_for_workers),
+	   KTEST(runs_are_by_workers))
