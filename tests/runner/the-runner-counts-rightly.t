@@ -240,6 +240,9 @@ spew("$dir/made", "75\n0m0.010s 0m0.020s\n2m1.500s 0m20.250s\n");
 like($report, qr/^ +75\.0 +141\.8  what was made before the tests\n +[\d.]+ +-?[\d.]+  tests\n/m,
      'what was made before is told in seconds, and of CPU time');
 like($report, qr/^ +-?[\d.]+  two \(2\)$/m, 'and each kind of tests');
+unlike($report, qr/once more/, 'nothing was run again');
+like($report, qr/^of [1-9]\d* CPUs \d+\.\d\d were busy; minute by minute \d+\.\d$/m,
+     'and how many CPUs were busy');
 spew("$dir/made", "75\n");
 (undef, $last, $report) = run_tests("--made $dir/made", "$dir/zero");
 is($last, '1 passed, 0 failed, 0 skipped', 'what cannot be understood is not told');
@@ -257,6 +260,10 @@ unlike($report, qr/made before/, 'and is no error');
 	delete $ENV{KTASK_TEST_REPEAT};
 	counts('a test that fails once', $once->('shaky', 'echo cause; exit 1'),
 	       1, 0, 0, qr/shaky, at first\ncause\n.*^shaky: .*shaky failed at/ms);
+	spew("$dir/kinds/two/d", "#!/bin/sh\n! mkdir $dir/d.seen\n", 0755);
+	(undef, undef, my $said) = run_tests("--build $dir/kinds", glob "$dir/kinds/*/*");
+	like($said, qr/^ +[\d.]+ +-?[\d.]+  of them once more, alone, what failed$/m,
+	     'what running again takes is told');
 	counts('one that fails twice', script('false', 'exit 1'), 0, 1, 0,
 	       qr/^failed: \S+false: exit status 1$/m);
 	counts('one with a reason', script('reason',
