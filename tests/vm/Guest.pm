@@ -53,8 +53,9 @@ use Served;
 use Unpacked;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
-our @EXPORT_OK = qw(boot_to_pid_1 fetch_kernel fetch_source choose_machine build_modules have_done
-	limit_guests make_archive nodes result run_guest skip_all stock_modules why finish);
+our @EXPORT_OK = qw(boot_to_pid_1 fetch_kernel fetch_source choose_machine build_modules
+	emulates have_done limit_guests make_archive nodes result run_guest skip_all
+	stock_modules why finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
@@ -367,6 +368,14 @@ sub choose_machine
 	skip_all('no cpio') unless have('cpio');
 	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");
 	skip_all('no qemu-system-x86_64') unless $qemu;
+}
+
+# emulates(FEATURE): whether tests/vm/fetch-qemu asks for that one
+sub emulates
+{
+	my ($feature) = @_;
+
+	return $cpu =~ /\+\Q$feature\E\b/;
 }
 
 # limit_guests(SECONDS): how long a whole boot may take from now on
