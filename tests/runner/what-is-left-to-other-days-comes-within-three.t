@@ -59,6 +59,8 @@ cc  -o build/tests/api/two build/obj/two.o \
 	-lm -lcmocka
 cc -o build/tests/umt/three build/obj/three.o -lcmocka -lbpf -lm
 cc -c -o build/obj/ktask/tests/api/four.o ktask/tests/api/four.c
+cc -MP \
+		-c -o build/obj/on-sim/tests/sim/six.o tests/sim/six.c
 cc -o build/tests/umt/five build/obj/five.o -lcmocka -lbpf -lm
 END
 same([others_by_libraries($links)], ['tests/api/one', 'tests/umt/five'],

@@ -61,7 +61,7 @@ sub others_by_libraries
 	my %libraries;
 
 	for (split /\n/, $said =~ s/\\\n//gr) {
-		next if / -c /;
+		next if /\s-c\s/;
 		my ($program) = m{ -o (?:\S*/)?(tests/\S+) } or next;
 		$libraries{$program} = join ' ', sort grep { /^-l/ } split;
 	}
