@@ -85,9 +85,9 @@ my $headers = join ' ', do {
 
 my $quick = "CFLAGS='-O0 -g0'";
 
-# Each step says when it begins: the last one named has failed.
+# Each step says when it begins, and the CPU time so far: the last one named has failed.
 my $script = <<"END";
-step() { echo "== \$1"; }
+step() { echo "== \$1"; times; }
 step demo
 make demo SIZE=256M RUNS=1
 step deps
@@ -123,7 +123,21 @@ if ($status == 77) {
 	chomp $said;
 	plan skip_all => $said;
 }
-my %said = map { /^(\w+)\n(.*)/s } split /^== /m, "start\n$said";
+my $times = qr/(?:\d+m[\d.]+s ?){2}\n/;
+my (%said, $step, $seconds);
+
+for (split /^== /m, "start\n$said") {
+	/^(\w+)\n(?:$times(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n)?(.*)/s or next;
+	if (defined $2) {
+		my $now = 60 * ($2 + $4) + $3 + $5;
+
+		note(sprintf '%s: %.1f s of CPU time', $step, $now - $seconds)
+			if defined $seconds;
+		$seconds = $now;
+	}
+	$step = $1;
+	$said{$step} = $6;
+}
 
 # Only the end of what a step said is shown.
 sub step_passes
