@@ -106,7 +106,7 @@ static void lock_in_turn(const char *name, const int *parts)
 {
 	char *space = guarded_space(4 * LOCK_BYTES);
 
-	must(mmap(space, 4 * LOCK_BYTES, RW,
+	must_hold(mmap(space, 4 * LOCK_BYTES, RW,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
 	     "mmap");
 	for (int i = 0; i < 4; i++) {
