@@ -107,8 +107,8 @@ static void lock_in_turn(const char *name, const int *parts)
 	char *space = guarded_space(4 * LOCK_BYTES);
 
 	must_hold(mmap(space, 4 * LOCK_BYTES, RW,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
-	     "mmap");
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
+		  "mmap");
 	for (int i = 0; i < 4; i++) {
 		int rc;
 

@@ -127,7 +127,7 @@ static void let_be_known(ktrt_func func, void (*run)(size_t), size_t grain)
 	assert_true(func_is_brief(func));
 }
 
-static void stop(void)
+static void stop_runtime(void)
 {
 	assert_int_equal(ktrt_stop(), 0);
 	close(ends[0]);
@@ -138,7 +138,7 @@ static void stop(void)
 static pthread_t watchdog;
 static unsigned is_over, was_late;
 
-static void *watch(void *arg)
+static void *free_worker_if_late(void *arg)
 {
 	uint64_t until = ktest_now_ns() + LATE_NS;
 
@@ -155,7 +155,8 @@ static void block_the_worker(void)
 	set(was_late, 0);
 	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
 	assert_true(holds_soon(!sched_work_visible()));
-	assert_int_equal(pthread_create(&watchdog, NULL, watch, NULL), 0);
+	assert_int_equal(
+		pthread_create(&watchdog, NULL, free_worker_if_late, NULL), 0);
 	set(done, 0);
 	set(here, 0);
 }
@@ -185,7 +186,7 @@ static void do_without_worker(ktrt_func func, void (*run)(size_t),
 			run(grain);
 			check_all_here(wanted);
 		}
-		stop();
+		stop_runtime();
 	}
 }
 
@@ -216,7 +217,7 @@ static void long_ones_are_for_workers(void **state)
 				 0);
 	}
 	assert_int_equal(get(here), 0);
-	stop();
+	stop_runtime();
 }
 
 static void runs_are_by_workers(void **state)
@@ -224,7 +225,7 @@ static void runs_are_by_workers(void **state)
 	start_with_one(KTRT_NO_UMT);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(ktrt_run(refuse_here, NULL), 0);
-	stop();
+	stop_runtime();
 }
 
 /* ---- many at a time ---- */
