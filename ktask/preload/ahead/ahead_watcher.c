@@ -37,6 +37,7 @@
 
 #include "preload/ahead/ahead.h"
 #include "preload/ahead/grown_areas.h"
+#include "preload/ahead/joined_ranges.h"
 #include "preload/exit/counts.h"
 #include "preload/shim.h"
 #include "util/clock.h"
@@ -485,6 +486,7 @@ void shim_ahead_forked(void)
 {
 	ahead_forget_effort();
 	grown_areas_forget();
+	joined_ranges_forked();
 	large_mappings_forget_calls();
 	if (atomic_load(&watcher_state) == NONE)
 		return;

@@ -5,6 +5,7 @@
 
 #include "preload/ahead/large_mappings.h"
 #include "preload/ahead/ahead.h"
+#include "preload/ahead/joined_ranges.h"
 #include "preload/ahead/page_makers.h"
 #include "preload/shim.h"
 #include "util/scoped.h"
@@ -128,11 +129,15 @@ static void wait_for_makers(struct large_mapping *mapping)
  */
 static void join_parts(struct large_mapping *mapping)
 {
+	void *start = (void *)mapping->start;
+	size_t len = mapping->end - mapping->start;
+
 	if (!atomic_exchange(&mapping->advised, false))
 		return;
-	real_madvise((void *)mapping->start, mapping->end - mapping->start,
-		     mapping->advice == ADVICE_HUGE ? MADV_HUGEPAGE
-						    : MADV_NOHUGEPAGE);
+	if (mapping->advice == ADVICE_HUGE)
+		real_madvise(start, len, MADV_HUGEPAGE);
+	else if (!real_madvise(start, len, MADV_NOHUGEPAGE))
+		joined_ranges_add(mapping->start, mapping->end);
 }
 
 /* Whether huge pages were ever advised here, or in the process that forked this one; A. */
@@ -144,17 +149,44 @@ void large_mapping_note_advice(struct large_mapping *mapping)
 	atomic_store(&parts_exist, true);
 }
 
-/*
- * If the program has unmapped or replaced a part of a mapping, the rest has no entry any
- * more and may still be several mappings.  No advice restores the state without advice,
- * so joined parts do not merge with what the program maps beside them.
- */
+/* The table may have lacked a part that the program replaced. */
 bool shim_ahead_rejoin(void *addr, size_t len)
 {
 	keep_errno();
 
-	return atomic_load(&parts_exist) && len &&
-	       !real_madvise(addr, len, MADV_NOHUGEPAGE);
+	if (!atomic_load(&parts_exist) || !len ||
+	    real_madvise(addr, len, MADV_NOHUGEPAGE))
+		return false;
+	joined_ranges_add((uintptr_t)addr, (uintptr_t)addr + len);
+	return true;
+}
+
+/* No page of it is present yet, so that the kernel joins it with what is beside it. */
+void shim_ahead_join_new(void *base, size_t len)
+{
+	uintptr_t start = (uintptr_t)base, end = start + len;
+	keep_errno();
+
+	if (joined_ranges_touch(start, end) &&
+	    !real_madvise(base, len, MADV_NOHUGEPAGE))
+		joined_ranges_add(start, end);
+}
+
+void shim_ahead_unmapped(const void *addr, size_t len)
+{
+	joined_ranges_drop((uintptr_t)addr, (uintptr_t)addr + len);
+}
+
+void shim_ahead_moved(const void *old, size_t old_len, const void *to,
+		      size_t len)
+{
+	uintptr_t start = (uintptr_t)old, moved = (uintptr_t)to;
+
+	/* Not if it only adjoins a range. */
+	if (!old_len || !joined_ranges_touch(start + 1, start + old_len - 1))
+		return;
+	joined_ranges_drop(start, start + old_len);
+	joined_ranges_add(moved, moved + len);
 }
 
 /* Also waits if another thread, or the watcher, has stopped the mapping before.  Return:
@@ -187,6 +219,13 @@ bool large_mappings_overlap(uintptr_t start, uintptr_t end)
 	return false;
 }
 
+/* If only a part goes, the rest may get a neighbour again. */
+static bool leaves_rest(const struct large_mapping *mapping, uintptr_t start,
+			uintptr_t end)
+{
+	return mapping->start < start || end < mapping->end;
+}
+
 bool shim_ahead_stop(const void *addr, size_t len, bool join)
 {
 	uintptr_t start = (uintptr_t)addr, end = start + len;
@@ -203,7 +242,9 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 		/* Entries belong to the process that made them. */
 		if (is_in_use(mapping) &&
 		    mapping_overlaps(mapping, start, end) && shim_is_ours())
-			stopped |= stop_one(mapping, join);
+			stopped |= stop_one(
+				mapping,
+				join || leaves_rest(mapping, start, end));
 	}
 	errno = saved_errno;
 	return stopped;

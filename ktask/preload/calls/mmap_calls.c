@@ -71,6 +71,16 @@ static void populate_plainly(void *addr, size_t len, int prot, int flags)
 							: MADV_POPULATE_READ);
 }
 
+/* Private memory without a page, at an address that the program chose. */
+static bool is_fixed_memory(int flags)
+{
+	const int other = MAP_POPULATE | MAP_LOCKED | MAP_HUGETLB;
+
+	return flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) &&
+	       flags & MAP_ANONYMOUS && (flags & MAP_TYPE) == MAP_PRIVATE &&
+	       !(flags & other);
+}
+
 /*
  * For fixed addresses shim_ahead_stop() was called already.  Helpers make no page of found
  * mappings during the call, so the call is kept short: pages are populated after it.
@@ -87,7 +97,11 @@ static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (tells)
 		shim_ahead_replaced(base, base == MAP_FAILED ? 0 : len);
-	if (later && base != MAP_FAILED)
+	if (base == MAP_FAILED)
+		return base;
+	if (is_fixed_memory(flags))
+		shim_ahead_join_new(base, len);
+	if (later)
 		populate_plainly(base, len, prot, flags);
 	return base;
 }
@@ -282,7 +296,9 @@ KTASK_API void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 	return do_mmap(addr, len, prot, flags, fd, offset);
 }
 
-KTASK_API int munmap(void *addr, size_t len)
+/* Inlined, so that the return address is the program's. */
+static inline __attribute__((always_inline)) int do_munmap(void *addr,
+							   size_t len)
 {
 	if (shim_prefaults)
 		shim_prefault_stop(addr, len, false);
@@ -292,6 +308,15 @@ KTASK_API int munmap(void *addr, size_t len)
 	    shim_takes_release(SHIM_MUNMAP, addr, len) && shim_unmap(addr, len))
 		return 0;
 	return real_munmap(addr, len);
+}
+
+KTASK_API int munmap(void *addr, size_t len)
+{
+	int error = do_munmap(addr, len);
+
+	if (!error)
+		shim_ahead_unmapped(addr, len);
+	return error;
 }
 
 /* Stop watching.  Return: whether it was watched. */
@@ -383,6 +408,7 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 	}
 	if (moved == MAP_FAILED || flags & MREMAP_DONTUNMAP)
 		return moved;
+	shim_ahead_moved(old, old_len, moved, new_len);
 	if (watched ||
 	    became_large(moved, old_len, new_len, __builtin_return_address(0)))
 		shim_ahead_mapping(moved, new_len, __builtin_return_address(0));

@@ -282,6 +282,27 @@ static void moves_rest(const char *how)
 	check_pages(moved, 0, LEN / 4);
 }
 
+/* Once it is touched, memory with other advice than its neighbour's is never joined with
+ * it.  Nobody watches the mapping any more when its second part is mapped anew. */
+static void moves_what_is_anew(const char *how)
+{
+	const size_t parts[] = { BLOCK, LEN / 8, LEN / 8 + BLOCK };
+	char *base = quarter_made_ahead(), *moved;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char *part = base + parts[i];
+
+		must_hold(mmap(part, BLOCK, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			       0) == part,
+			  "mmap");
+		fill_pages(base, parts[i], parts[i] + BLOCK);
+	}
+	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
+	must_hold(moved != MAP_FAILED, "mremap with parts mapped anew");
+	check_pages(moved, 0, LEN / 4);
+}
+
 /* From what is too small to be watched. */
 static void grow_small_mapping(const char *how)
 {
@@ -392,6 +413,7 @@ static const struct ahead_case all_cases[] = {
 	{ "cancelled", unmap_when_cancelled },
 	{ "moves", move_memory },
 	{ "moves-rest", moves_rest },
+	{ "moves-anew", moves_what_is_anew },
 	{ "grows", grow_small_mapping },
 	{ "grows-otherwise", grows_otherwise },
 	{ "reallocates", reallocate_often },

@@ -99,6 +99,10 @@ changes() {
 	changes moves-rest
 }
 
+@test "a part that is mapped anew and touched can be moved with the rest" {
+	changes moves-anew
+}
+
 @test "memory that grows by mremap is made ahead too, and only what is private" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes grows-otherwise

@@ -11,6 +11,7 @@
 
 #include "ktest.h"
 
+#include "preload/ahead/joined_ranges.c"
 #include "preload/ahead/large_mappings.c"
 #include "preload/ahead/page_makers.c"
 
