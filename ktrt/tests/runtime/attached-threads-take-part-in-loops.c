@@ -116,15 +116,16 @@ static void start_with_one(unsigned flags)
 	stay_on_a_core();
 }
 
-/* The worker does it until it is known that the function is brief. */
-static void let_be_known(ktrt_func func, void (*run)(size_t), size_t grain)
+/* The worker does it until it is known that the function is brief.  Return: false if it is
+ * not. */
+static bool let_be_known(ktrt_func func, void (*run)(size_t), size_t grain)
 {
 	uint64_t late_ns = ktest_now_ns() + LATE_NS;
 
 	do
 		run(grain);
-	while (!func_is_brief(func) && ktest_now_ns() < late_ns);
-	assert_true(func_is_brief(func));
+	while (func_kind(func) != FUNC_BRIEF && ktest_now_ns() < late_ns);
+	return func_kind(func) == FUNC_BRIEF;
 }
 
 static void stop_runtime(void)
@@ -134,25 +135,31 @@ static void stop_runtime(void)
 	close(ends[1]);
 }
 
-/* Frees the worker if that is not done in time. */
+/* Frees the worker if that is not done in time, or if the function counts as long now, because
+ * the attached thread lost its CPU in two chunks. */
 static pthread_t watchdog;
-static unsigned is_over, was_late;
+static ktrt_func watched;
+static unsigned is_over, was_late, was_long;
 
 static void *free_worker_if_late(void *arg)
 {
 	uint64_t until = ktest_now_ns() + LATE_NS;
 
-	while (!get(is_over) && ktest_now_ns() < until)
+	while (!get(is_over) && func_kind(watched) != FUNC_LONG &&
+	       ktest_now_ns() < until)
 		nap_us(1000);
-	set(was_late, !get(is_over));
+	set(was_long, func_kind(watched) == FUNC_LONG);
+	set(was_late, !get(is_over) && !was_long);
 	ktest_check(write(ends[1], "x", 1) == 1);
 	return NULL;
 }
 
-static void block_the_worker(void)
+static void block_the_worker(ktrt_func func)
 {
+	watched = func;
 	set(is_over, 0);
 	set(was_late, 0);
+	set(was_long, 0);
 	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
 	assert_true(holds_soon(!sched_work_visible()));
 	assert_int_equal(
@@ -161,15 +168,34 @@ static void block_the_worker(void)
 	set(here, 0);
 }
 
-static void check_all_here(unsigned long wanted)
+/* Return: false if the function counted as long. */
+static bool check_all_here(unsigned long wanted)
 {
 	set(is_over, 1);
 	assert_int_equal(pthread_join(watchdog, NULL), 0);
+	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(get(was_late), 0);
 	assert_int_equal(get(done), wanted);
-	assert_int_equal(get(here), wanted);
 	assert_int_equal(ktrt_worker(), -1);
-	assert_int_equal(ktrt_wait(), 0);
+	if (get(was_long))
+		return false;
+	assert_int_equal(get(here), wanted);
+	return true;
+}
+
+/* On a busy machine the function may be judged long at any time. */
+#define TRIES 20
+
+static bool do_loop_here(ktrt_func func, void (*run)(size_t), size_t grain,
+			 unsigned long wanted)
+{
+	for (int i = 0; i < TRIES && let_be_known(func, run, grain); i++) {
+		block_the_worker(func);
+		run(grain);
+		if (check_all_here(wanted))
+			return true;
+	}
+	return false;
 }
 
 static const unsigned all_flags[] = { 0, KTRT_NO_UMT, KTRT_UMT_FIRST,
@@ -178,16 +204,16 @@ static const unsigned all_flags[] = { 0, KTRT_NO_UMT, KTRT_UMT_FIRST,
 static void do_without_worker(ktrt_func func, void (*run)(size_t),
 			      unsigned long wanted)
 {
-	for (size_t i = 0; i < KTEST_ARRAY_SIZE(all_flags); i++) {
+	bool are_brief = true;
+
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(all_flags) && are_brief; i++) {
 		start_with_one(all_flags[i]);
-		for (size_t grain = 0; grain < 3; grain++) {
-			let_be_known(func, run, grain);
-			block_the_worker();
-			run(grain);
-			check_all_here(wanted);
-		}
+		for (size_t grain = 0; grain < 3 && are_brief; grain++)
+			are_brief = do_loop_here(func, run, grain, wanted);
 		stop_runtime();
 	}
+	if (!are_brief)
+		ktest_skip("chunks take too long on a machine this busy");
 }
 
 static void loops_need_no_worker(void **state)
