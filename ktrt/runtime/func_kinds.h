@@ -91,7 +91,10 @@ static inline struct ktrt_task *visit_accept(struct worker *w,
 {
 	if (likely(!w->outer))
 		return task;
-	if (task && !visitor_may_run(task)) {
+	/* It may have noted one that was left before. */
+	if (!task)
+		return NULL;
+	if (!visitor_may_run(task)) {
 		visit_leave(w, task);
 		return NULL;
 	}

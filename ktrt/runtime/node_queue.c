@@ -214,11 +214,23 @@ bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
 	return node_queue_leave(queue, task, NULL);
 }
 
+/* An attached thread takes nothing that one has left to workers: while it had the task in hand,
+ * a worker that looks for what was left would miss it. */
+static bool is_for_workers(struct ktrt_task *task)
+{
+	struct worker *w = self_worker;
+
+	if (likely(!task->left_by) || !w || !w->outer)
+		return false;
+	visit_note(w, task);
+	return true;
+}
+
 static struct ktrt_task *remove_task(struct node_queue *queue,
 				     struct ktrt_task *task)
 {
 	rt_assert_locked(RANK_INNER);
-	if (!task)
+	if (!task || is_for_workers(task))
 		return NULL;
 	if (task->priority)
 		heap_remove(queue, task);
@@ -312,7 +324,7 @@ static struct ktrt_task *find_left(struct node_queue *queue,
 
 struct ktrt_task *node_queue_take_left(struct node_queue *queue,
 				       const struct ktrt_task *left,
-				       const struct worker *by,
+				       uint32_t left_by,
 				       const struct wait_filter *filter)
 {
 	struct ktrt_task *task;
@@ -321,8 +333,7 @@ struct ktrt_task *node_queue_take_left(struct node_queue *queue,
 		return NULL;
 	mutex_take(&queue->lock, RANK_INNER);
 	task = find_left(queue, left);
-	if (task &&
-	    (task->left_by != mark_of(by) || filter_refuses(filter, task)))
+	if (task && (task->left_by != left_by || filter_refuses(filter, task)))
 		task = NULL;
 	task = remove_task(queue, task);
 	mutex_drop(&queue->lock, RANK_INNER);

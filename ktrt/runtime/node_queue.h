@@ -7,6 +7,9 @@
  * The tasks of one parent are a family, and can be found by their parent: a task that
  * waits for its children finds them however many others come before them.
  *
+ * A task that an attached thread has left to workers is marked until one of them takes it.
+ * If another attached thread would take it, that thread gets nothing, and notes it as well.
+ *
  * The number of tasks and the highest priority are read without the lock, as hints.
  *
  * Locking:
@@ -60,11 +63,11 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 struct ktrt_task *node_queue_take_in(struct node_queue *queue,
 				     struct ktrt_task *above,
 				     const struct ktrt_group *group);
-/* node_queue_take_left - @left if @by has left it in the queue and @filter does not refuse
- * it, or NULL */
+/* node_queue_take_left - @left if it is in the queue with the mark @left_by and @filter does
+ * not refuse it, or NULL */
 struct ktrt_task *node_queue_take_left(struct node_queue *queue,
 				       const struct ktrt_task *left,
-				       const struct worker *by,
+				       uint32_t left_by,
 				       const struct wait_filter *filter);
 /* node_queue_take_wanted - a task that @filter wants, or NULL; goes through all */
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,

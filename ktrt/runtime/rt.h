@@ -287,9 +287,10 @@ struct worker {
 	struct umt *umt; /* the subscriber that monitors it, or NULL; A */
 	pthread_t
 		thread; /* written by the thread that makes it, read to join it */
-	/* Of an attached thread on a core: the task that it waits for and has left to
-	 * workers, or NULL.  If it is not ->left_by this thread it is gone; A */
+	/* Of an attached thread on a core: the task that it waits for and that was left to
+	 * workers, by this thread or by another one that waits for it, or NULL; A */
 	const struct ktrt_task *left;
+	uint32_t left_by; /* its mark; if it has another one it is gone; A */
 	const struct ktrt_task *left_for; /* what the thread did then; */
 
 	/* The pool has them, like others */
@@ -963,6 +964,8 @@ static inline void visit_left(struct visit *visit)
 bool visit_help(struct worker *w, struct ktrt_task *above,
 		const struct ktrt_group *group);
 
+/* The thread waits for a task that it, or another attached thread, leaves on a node queue. */
+void visit_note(struct worker *w, const struct ktrt_task *task);
 /* The thread may not do a task that it found: it is left to workers. */
 void visit_leave(struct worker *w, struct ktrt_task *task);
 /* Is the task that it has left still there?  Then it has searched. */

@@ -140,17 +140,31 @@ bool visit_end(struct visit *visit)
 	return comes;
 }
 
-/* Leave the task to workers.  The thread counts as having searched, so that the leader does
- * not wait for it.  Once queued, the task may be gone at any time. */
+/* The thread counts as having searched, so that the leader does not wait for it. */
+static void note_left(struct worker *w, const struct ktrt_task *task,
+		      uint32_t left_by)
+{
+	at_store(&w->left_by, left_by);
+	at_store(&w->left, task);
+	w->left_for = w->current;
+	search_is_due(w);
+}
+
+/* Outside of tasks a thread without a core need not have it done sooner. */
+void visit_note(struct worker *w, const struct ktrt_task *task)
+{
+	if (w->core)
+		note_left(w, task, task->left_by);
+}
+
+/* Leave the task to workers.  Once queued, it may be gone at any time. */
 void visit_leave(struct worker *w, struct ktrt_task *task)
 {
 	if (!w->core) {
 		task_ready(w, task);
 		return;
 	}
-	at_store(&w->left, task);
-	w->left_for = w->current;
-	search_is_due(w);
+	note_left(w, task, w->slot + 1);
 	if (likely(node_queue_leave(node_queue_of(w, task), task, w)))
 		sched_notify(w);
 	else
@@ -163,10 +177,13 @@ bool visit_left_stays(struct worker *w)
 {
 	const struct ktrt_task *left = at_peek(&w->left);
 
-	if (w->left_for != w->current || at_peek(&left->left_by) != w->slot + 1)
+	if (w->left_for != w->current ||
+	    at_peek(&left->left_by) != at_peek(&w->left_by)) {
+		at_store(&w->left, NULL);
 		return false;
 	search_is_due(w);
 	return true;
+	}
 }
 
 /* ---- helping ---- */

@@ -177,10 +177,11 @@ static struct ktrt_task *take_left_by(const struct worker *by,
 				      const struct wait_filter *filter)
 {
 	const struct ktrt_task *left = at_load(&by->left);
+	uint32_t left_by = at_load(&by->left_by);
 	struct ktrt_task *task = NULL;
 
 	for (unsigned i = 0; left && !task && i < rt.nr_nodes; i++)
-		task = node_queue_take_left(&rt.node_queues[i], left, by,
+		task = node_queue_take_left(&rt.node_queues[i], left, left_by,
 					    filter);
 	return task;
 }

@@ -3,7 +3,8 @@
  * An attached thread in the middle of a task that may not do what it waits for leaves that
  * to workers, and notes it.  The note stays until one of them takes the task to do it: also
  * if a worker empties the thread's queue while the thread searches once more, and the
- * thread itself never has the task in its hand again.
+ * thread itself never has the task in its hand again.  Nor has another attached thread that
+ * waits for the same task: it notes that, too.
  */
 #include "support/runs.h"
 
@@ -136,6 +137,47 @@ static void search_without_queues(void)
 	mutex_drop(&rt.node_queues[0].lock, RANK_INNER);
 }
 
+/* In any way in which an attached thread searches node queues. */
+static void search_in_vain(struct worker *w, const struct ktrt_task *left)
+{
+	const struct wait_filter any = { w->current, NULL, w->current, true,
+					 false };
+	struct node_queue *queue = &rt.node_queues[0];
+	struct ktrt_task *parent = at_peek(&left->parent);
+
+	ktest_check(!node_queue_take_wanted(queue, &any));
+	ktest_check(!node_queue_take_below(queue, parent));
+	ktest_check(!node_queue_take_in(queue, parent, left->group));
+	ktest_check(get(left->left_by) == visitor->slot + 1);
+}
+
+static void *search_too(void *arg)
+{
+	const struct ktrt_task *left = arg;
+	struct worker *w;
+
+	ktest_check(!ktrt_attach());
+	w = self_worker;
+	search_in_vain(w, left);
+	ktest_check(!get(w->left));
+	/* As if it visited a core. */
+	at_poke(&w->core, &rt.cores[0]);
+	search_in_vain(w, left);
+	ktest_check(get(w->left) == left && visit_has_left(w));
+	at_poke(&w->core, NULL);
+	visit_forget(w);
+	ktest_check(!ktrt_detach());
+	return NULL;
+}
+
+static void have_another_search(const struct ktrt_task *left)
+{
+	pthread_t thread;
+
+	ktest_check(!pthread_create(&thread, NULL, search_too, (void *)left));
+	ktest_check(!pthread_join(thread, NULL));
+}
+
 static int search_like_others(void *arg)
 {
 	const struct ktrt_task *left;
@@ -148,6 +190,8 @@ static int search_like_others(void *arg)
 		ktest_check(get(visitor->left) == left);
 	}
 	search_without_queues();
+	ktest_check(get(visitor->left) == left);
+	have_another_search(left);
 	ktest_check(get(visitor->left) == left);
 	ktest_check(!get(left_done));
 	/* For what comes after that thread's task. */
