@@ -288,8 +288,8 @@ static int spawn_and_visit(struct worker *w, ktrt_func func, void *arg,
 	error = ktrt_spawn_attr(func, arg, attr);
 	if (visit.w && !error)
 		visit_continue(&visit, w->current, attr->group);
-	visit_end(&visit);
-	if (!error)
+	/* A worker that takes over the core has precedence. */
+	if (!visit_end(&visit) && !error)
 		help_group(w, attr->group);
 	return error;
 }

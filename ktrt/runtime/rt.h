@@ -964,6 +964,9 @@ static inline void visit_left(struct visit *visit)
 bool visit_help(struct worker *w, struct ktrt_task *above,
 		const struct ktrt_group *group);
 
+/* Should the thread leave the core that it visits?  It was moved to another CPU, or a worker
+ * that left the core in the middle of a task waits for it, and has precedence. */
+bool visit_is_over(struct worker *w);
 /* The thread waits for a task that it, or another attached thread, leaves on a node queue. */
 void visit_note(struct worker *w, const struct ktrt_task *task);
 /* The thread may not do a task that it found: it is left to workers. */

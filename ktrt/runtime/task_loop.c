@@ -12,7 +12,8 @@
  * 20 us: long beside that check, and short enough for others to wait.
  *
  * An attached thread begins its loop itself, and does parts of it, if chunks by that
- * function were brief so far (func_kinds.h).
+ * function were brief so far (func_kinds.h).  If they no longer are, or another thread should
+ * have the core (visit.c), it leaves the rest of its part to others.
  *
  * Owns what a loop's parts share; each part holds it.  Behaves badly if a few adjacent
  * indices take nearly all of the time: a part is halved only between chunks.
@@ -32,6 +33,8 @@
 #define CHUNK_NS 20000
 /* Attached threads do no longer ones. */
 #define CHUNK_BRIEF_NS (2 * CHUNK_NS)
+/* If the grain is the caller's, attached threads time so many chunks together. */
+#define TIMED_TOGETHER 8
 
 struct part {
 	struct loop *loop; /* I */
@@ -85,15 +88,15 @@ static inline bool is_wanted(const struct worker *w, const struct part *part,
 	       likely(!(w->current->flags & TASK_FINAL));
 }
 
-/* Make the rear half of the part a task.  Return: false if that failed, and the part still has
- * that half. */
-static bool leave_half(struct part *part, struct later **later)
+/* Make what begins at @first a task.  Return: false if that failed, and the part still has
+ * all. */
+static bool leave_from(struct part *part, size_t first, struct later **later)
 {
 	struct loop *loop = part->loop;
 	struct part rear = *part, *spawned;
 	struct later *kept = NULL;
 
-	rear.first += (part->end - part->first) / 2;
+	rear.first = first;
 	if (loop->reduce) {
 		kept = malloc(sizeof(*kept) + loop->bytes);
 		if (!kept)
@@ -110,12 +113,43 @@ static bool leave_half(struct part *part, struct later **later)
 	at_add(&loop->parts, 1);
 	*spawned = rear;
 	ktrt_spawn_end(do_part, spawned);
-	part->end = rear.first;
+	part->end = first;
 	if (kept) {
 		kept->next = *later;
 		*later = kept;
 	}
 	return true;
+}
+
+static bool leave_half(struct part *part, struct later **later)
+{
+	return leave_from(part, part->first + (part->end - part->first) / 2,
+			  later);
+}
+
+/*
+ * The thread is an attached one.  If its visit is over, or the function is brief no more, it
+ * leaves the rest to others, and the part ends here.
+ *
+ * The rest of a reduction is awaited on this stack.  The thread leaves it to workers, because
+ * it might take it again there, and again, each time deeper on the stack.
+ */
+static void __attribute__((noinline))
+leave_rest(struct worker *w, struct part *part, struct later **later)
+{
+	struct ktrt_task *task;
+
+	if (part->first == part->end || w->current->flags & TASK_FINAL)
+		return;
+	if (!visit_is_over(w) && func_is_brief(loop_func(part->loop)))
+		return;
+	if (!leave_from(part, part->first, later) || !part->loop->reduce)
+		return;
+	task = deque_pop(&w->deque);
+	if (!task)
+		return;
+	taken_from(w);
+	visit_leave(w, task);
 }
 
 /* ---- chunks ---- */
@@ -130,10 +164,11 @@ static void adapt_grain(struct loop *loop, size_t grain, size_t nr,
 		at_poke(&loop->grain, grain / 2);
 }
 
+/* @took_ns: @together chunks; one if they adapt the grain */
 static void chunk_ended(struct loop *loop, size_t grain, size_t nr,
-			uint64_t took_ns)
+			uint64_t took_ns, size_t together)
 {
-	func_classify(loop_func(loop), took_ns < CHUNK_BRIEF_NS);
+	func_classify(loop_func(loop), took_ns < CHUNK_BRIEF_NS * together);
 	if (loop->measures)
 		adapt_grain(loop, grain, nr, took_ns);
 }
@@ -153,13 +188,21 @@ static inline bool may_continue(const struct worker *w, const struct loop *loop)
 					    !task_is_cancelled(w->current));
 }
 
-/* If the grain is the caller's the first chunk is timed. */
+/* If the grain is the caller's the first chunk is timed, of what attached threads do each
+ * TIMED_TOGETHER as well. */
+static size_t chunks_between(const struct worker *w, const struct loop *loop)
+{
+	if (loop->measures)
+		return 0;
+	return w->outer ? TIMED_TOGETHER - 1 : SIZE_MAX;
+}
+
 static int do_chunks(struct part *part, struct later **later)
 {
 	struct loop *loop = part->loop;
 	uint64_t begin_ns = now_ns();
 	struct worker *w = self_worker;
-	bool timed = true;
+	size_t untimed = 0, together = 1;
 	int code = 0;
 
 	while (part->first < part->end && !code) {
@@ -168,7 +211,8 @@ static int do_chunks(struct part *part, struct later **later)
 		if (!may_continue(w, loop))
 			return at_peek(&loop->stopped) ? 0 : -ECANCELED;
 		if (is_wanted(w, part, grain) && leave_half(part, later)) {
-			begin_ns = now_ns();
+			if (together == 1)
+				begin_ns = now_ns();
 			continue;
 		}
 		nr = part->end - part->first;
@@ -176,12 +220,15 @@ static int do_chunks(struct part *part, struct later **later)
 			nr = grain;
 		code = call_chunk(part, part->first + nr);
 		part->first += nr;
-		if (timed) {
+		if (!untimed--) {
 			uint64_t now = now_ns();
 
-			chunk_ended(loop, grain, nr, now - begin_ns);
-			timed = loop->measures;
+			chunk_ended(loop, grain, nr, now - begin_ns, together);
+			untimed = chunks_between(w, loop);
+			together = untimed + 1;
 			begin_ns = now;
+			if (unlikely(w->outer) && !code)
+				leave_rest(w, part, later);
 		}
 	}
 	if (code)

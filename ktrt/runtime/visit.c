@@ -13,8 +13,10 @@
  * cancelled in the middle of a task.  UMT monitors it during the visit, so that a worker
  * comes if it blocks.
  *
- * Behaves badly if the kernel moves the thread to another CPU.  The thread notices that
- * only after VISIT_TASKS tasks; until then two threads share the new CPU.
+ * Behaves badly if the kernel moves the thread to another CPU in the middle of a task.  The
+ * thread notices that after the task, or after some chunks of a loop; until then two threads
+ * share the new CPU, and a worker that is suspended on the old core waits.  If the task waits
+ * for others, or for a loop inside it, the thread stays until that has ended.
  *
  * Does not own the state of cores (park.c), nor which of them a task wakes (wake.c).
  *
@@ -24,7 +26,7 @@
 
 #include "func_kinds.h"
 
-/* A visitor checks after so many tasks whether it should stay. */
+/* A visitor checks after so many tasks whether other queues hold tasks. */
 #define VISIT_TASKS 64
 
 /* ---- whether it may ---- */
@@ -181,20 +183,23 @@ bool visit_left_stays(struct worker *w)
 	    at_peek(&left->left_by) != at_peek(&w->left_by)) {
 		at_store(&w->left, NULL);
 		return false;
+	}
 	search_is_due(w);
 	return true;
-	}
 }
 
 /* ---- helping ---- */
 
-/* A worker that left this core in the middle of a task has precedence. */
+bool visit_is_over(struct worker *w)
+{
+	const struct core *core = w->core;
+
+	return core && (at_peek(&core->nr_suspended) || core_below(w) != core);
+}
+
 static bool may_stay(struct worker *w, unsigned nr)
 {
-	if (at_peek(&w->core->nr_suspended))
-		return false;
-	return nr % VISIT_TASKS ||
-	       (core_below(w) == w->core && !sched_work_beside(w));
+	return !visit_is_over(w) && (nr % VISIT_TASKS || !sched_work_beside(w));
 }
 
 static struct ktrt_task *take_awaited(struct worker *w, struct ktrt_task *above,

@@ -2,7 +2,8 @@
 /*
  * An attached thread does its part of the loops that it calls, all of them if no worker can:
  * where chunks by their functions are known to be brief.  Long ones, and what ktrt_run() is
- * given, are done by workers.
+ * given, are done by workers.  So is the rest of a loop whose chunks turn long, or whose thread
+ * is moved to a CPU that is not the core which it visits.
  */
 #include "support/runs.h"
 
@@ -154,7 +155,7 @@ static void *free_worker_if_late(void *arg)
 	return NULL;
 }
 
-static void block_the_worker(ktrt_func func)
+static void block_the_worker(ktrt_func func, void *(*free_it)(void *))
 {
 	watched = func;
 	set(is_over, 0);
@@ -162,10 +163,9 @@ static void block_the_worker(ktrt_func func)
 	set(was_long, 0);
 	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
 	assert_true(holds_soon(!sched_work_visible()));
-	assert_int_equal(
-		pthread_create(&watchdog, NULL, free_worker_if_late, NULL), 0);
 	set(done, 0);
 	set(here, 0);
+	assert_int_equal(pthread_create(&watchdog, NULL, free_it, NULL), 0);
 }
 
 /* Return: false if the function counted as long. */
@@ -190,7 +190,7 @@ static bool do_loop_here(ktrt_func func, void (*run)(size_t), size_t grain,
 			 unsigned long wanted)
 {
 	for (int i = 0; i < TRIES && let_be_known(func, run, grain); i++) {
-		block_the_worker(func);
+		block_the_worker(func, free_worker_if_late);
 		run(grain);
 		if (check_all_here(wanted))
 			return true;
@@ -254,6 +254,121 @@ static void runs_are_by_workers(void **state)
 	stop_runtime();
 }
 
+/* ---- what it leaves in the middle of a loop ---- */
+
+/* After so many chunks something changes; it may do so many more. */
+#define CHANGED 100ul
+#define LEFT_AFTER 24ul
+
+static struct worker *visitor;
+static bool changes, turns_long;
+static unsigned long chunks_here;
+static const uint32_t no_cpu = UINT32_MAX;
+
+static void change_here(void)
+{
+	if (!changes || !pthread_equal(pthread_self(), attached) ||
+	    more(chunks_here) < CHANGED)
+		return;
+	if (turns_long)
+		spend_long();
+	else
+		at_poke(&visitor->on_cpu, &no_cpu);
+}
+
+static int do_changing(size_t first, size_t end, void *arg)
+{
+	change_here();
+	return do_range(first, end, arg);
+}
+
+static int add_changing(size_t first, size_t end, void *value, void *arg)
+{
+	change_here();
+	return add_range(first, end, value, arg);
+}
+
+static void do_changing_loop(size_t grain)
+{
+	assert_int_equal(ktrt_for(0, INDICES, grain, do_changing, NULL), 0);
+}
+
+static void do_changing_reduction(size_t grain)
+{
+	unsigned long sum = 0;
+
+	assert_int_equal(ktrt_reduce(0, INDICES, grain, add_changing, add_both,
+				     &sum, sizeof(sum), NULL),
+			 0);
+	assert_int_equal(sum, INDICES * (INDICES - 1) / 2);
+}
+
+static void *free_worker_if_left(void *arg)
+{
+	ktest_check(holds_soon(get(is_over) || get(chunks_here) >= CHANGED ||
+			       func_kind(watched) == FUNC_LONG));
+	ktest_check(holds_soon(get(is_over) || at_load(&visitor->awaited)));
+	ktest_check(write(ends[1], "x", 1) == 1);
+	return NULL;
+}
+
+/* Return: false if the function counted as long too soon. */
+static bool change_in_loop(ktrt_func func, void (*run)(size_t), size_t grain)
+{
+	const uint32_t *on_cpu = visitor->on_cpu;
+
+	set(chunks_here, 0);
+	block_the_worker(func, free_worker_if_left);
+	changes = true;
+	run(grain);
+	changes = false;
+	at_poke(&visitor->on_cpu, on_cpu);
+	set(is_over, 1);
+	assert_int_equal(pthread_join(watchdog, NULL), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(get(done), INDICES);
+	assert_in_range(get(chunks_here), 0, CHANGED + LEFT_AFTER);
+	return get(chunks_here) >= CHANGED;
+}
+
+static bool change_in_time(ktrt_func func, void (*run)(size_t), size_t grain)
+{
+	for (int i = 0; i < TRIES && let_be_known(func, run, grain); i++)
+		if (change_in_loop(func, run, grain))
+			return true;
+	return false;
+}
+
+static void change_each(bool to_long)
+{
+	bool are_brief = true;
+
+	turns_long = to_long;
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(all_flags) && are_brief; i++) {
+		start_with_one(all_flags[i]);
+		visitor = self_worker;
+		for (size_t grain = 1; grain < 3 && are_brief; grain++)
+			are_brief =
+				change_in_time(LOOP_FUNC(do_changing),
+					       do_changing_loop, grain) &&
+				change_in_time(LOOP_FUNC(add_changing),
+					       do_changing_reduction, grain);
+		stop_runtime();
+	}
+	if (!are_brief)
+		ktest_skip("chunks take too long on a machine this busy");
+}
+
+static void what_turns_long_is_left(void **state)
+{
+	change_each(true);
+}
+
+static void rest_is_left_on_another_cpu(void **state)
+{
+	change_each(false);
+}
+
 /* ---- many at a time ---- */
 
 #define THREADS 4
@@ -306,4 +421,5 @@ static void several_threads_take_part(void **state)
 /* The others stay on one CPU, and so do runtimes that begin there. */
 KTEST_MAIN(KTEST(several_threads_take_part), KTEST(loops_need_no_worker),
 	   KTEST(reductions_need_no_worker), KTEST(long_ones_are_for_workers),
-	   KTEST(runs_are_by_workers))
+	   KTEST(runs_are_by_workers), KTEST(what_turns_long_is_left),
+	   KTEST(rest_is_left_on_another_cpu))
