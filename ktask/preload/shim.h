@@ -368,6 +368,15 @@ struct shim_quiet {
 bool shim_has_handler(int sig);
 void shim_quiet_begin(struct shim_quiet *quiet);
 void shim_quiet_end(const struct shim_quiet *quiet);
+/*
+ * Until the end of the block no handler runs and the thread cannot be cancelled.  The
+ * cancellation state is restored first: a handler may leave as soon as it can run.
+ */
+#define shim_stay_quiet()                                         \
+	struct shim_quiet quiet_before                            \
+		__attribute__((cleanup(shim_quiet_end), unused)); \
+	shim_quiet_begin(&quiet_before);                          \
+	block_cancellation()
 
 /* seccomp_filter.c: does no filter forbid what the library does? */
 bool shim_filter_allows(void);

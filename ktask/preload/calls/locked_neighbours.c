@@ -84,6 +84,8 @@ void shim_lock_beside(const void *base, size_t len)
 	bool below, above;
 	keep_errno();
 
+	/* The list of mappings is a file, and the memory is locked in several steps. */
+	shim_stay_quiet();
 	ends.end = (ends.start + len + page_bytes - 1) & ~(page_bytes - 1);
 	if (ends.end <= ends.start ||
 	    mapping_each(ends.start - page_bytes, ends.end + page_bytes,

@@ -352,6 +352,16 @@ static int refuse_other(const struct mapping *mapping, void *unused)
 	       mapping->file;
 }
 
+/* The list of mappings is a file, which the plain call does not open. */
+static bool lists_private_memory(uintptr_t start, size_t len)
+{
+	keep_errno();
+
+	shim_stay_quiet();
+	return !mapping_each(start, start + len, MAPPING_CHEAP, refuse_other,
+			     NULL);
+}
+
 /*
  * Has a mapping of private memory become large enough to be watched?  The shim did not
  * note its kind, so it asks the kernel, which does not tell of MAP_NORESERVE.  It asks
@@ -360,15 +370,12 @@ static int refuse_other(const struct mapping *mapping, void *unused)
 static bool became_large(const void *base, size_t old_len, size_t new_len,
 			 const void *from)
 {
-	uintptr_t start = (uintptr_t)base;
 	bool asked = shim_ahead_min_bytes < SIZE_MAX &&
 		     old_len < shim_ahead_min_bytes &&
 		     new_len >= shim_ahead_min_bytes && !shim_busy() &&
 		     shim_wants(SHIM_AHEAD, new_len, from);
-	keep_errno();
 
-	return asked && !mapping_each(start, start + new_len, MAPPING_CHEAP,
-				      refuse_other, NULL);
+	return asked && lists_private_memory((uintptr_t)base, new_len);
 }
 
 static void *move_mapping(void *old, size_t old_len, size_t new_len, int flags,

@@ -144,6 +144,14 @@ behind() {
 	[ "$(taken mmap call)" -ge 1 ]
 }
 
+@test "a handler that leaves mlock by siglongjmp leaves no descriptor open" {
+	run shimmed timeout 300 "$PROGRAMS/jump-cases"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ "$(taken mlock call)" -ge 1 ]
+}
+
 @test "signals that kill still do" {
 	guard dies 15
 }
@@ -153,7 +161,7 @@ behind() {
 }
 
 @test "the same calls are cancellation points" {
-	for ops in mmap,madvise,mlock,munmap,fallocate,exit prefault; do
+	for ops in mmap,madvise,mlock,munmap,fallocate,exit prefault ahead; do
 		KTASK_RUN_OPS=$ops same_output "$PROGRAMS/guard-cases" \
 			cancellation-points
 	done

@@ -471,6 +471,19 @@ static void *call_cancelled(void *call)
 	case 12:
 		madvise(addr, SIZE_BYTES, MADV_COLLAPSE);
 		break;
+	case 13:
+		mlock(addr, PAGE_BYTES);
+		mlock(addr + PAGE_BYTES, SIZE_BYTES / 2);
+		break;
+	case 14:
+		mmap(NULL, SIZE_BYTES / 2, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
+		break;
+	case 15:
+		addr = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mremap(addr, PAGE_BYTES, SIZE_BYTES, MREMAP_MAYMOVE);
+		break;
 	default:
 		mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -483,7 +496,7 @@ static const char *cancellation_points(int unused)
 {
 	(void)unused;
 	segment = shmget(IPC_PRIVATE, SIZE_BYTES, 0600);
-	for (int call = 0; call < 14; call++) {
+	for (int call = 0; call < 17; call++) {
 		pthread_t thread;
 		void *outcome;
 
