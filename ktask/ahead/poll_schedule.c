@@ -91,13 +91,15 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 		schedule->due_ns = now_ns + WORKING_NS;
 }
 
-bool poll_schedule_leaves(struct poll_schedule *schedule, bool full,
-			  uint64_t now_ns)
+bool poll_schedule_may_leave(const struct poll_schedule *schedule,
+			     uint64_t now_ns)
 {
-	if (full && schedule->pause_ns && now_ns - schedule->read_ns < READ_NS)
-		return true;
+	return schedule->pause_ns && now_ns - schedule->read_ns < READ_NS;
+}
+
+void poll_schedule_read(struct poll_schedule *schedule, uint64_t now_ns)
+{
 	schedule->read_ns = now_ns;
-	return false;
 }
 
 bool poll_schedule_rests(const struct poll_schedule *schedule)

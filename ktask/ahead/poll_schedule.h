@@ -52,14 +52,18 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 			bool working, uint64_t now_ns);
 
 /**
- * poll_schedule_leaves - at a poll: whether no page is to be read
- * @full: no window could get a helper now
+ * poll_schedule_may_leave - at a poll: whether no page need be read if no window could get
+ * a helper now
  *
  * Reading the pages that were touched in a pause takes up to 0.3 ms, in which a thread of
- * the program has no CPU.
+ * the program has no CPU.  The answer costs nothing, so ask it before whether a window
+ * could get a helper.
  */
-bool poll_schedule_leaves(struct poll_schedule *schedule, bool full,
-			  uint64_t now_ns);
+bool poll_schedule_may_leave(const struct poll_schedule *schedule,
+			     uint64_t now_ns);
+
+/* poll_schedule_read - a poll reads pages */
+void poll_schedule_read(struct poll_schedule *schedule, uint64_t now_ns);
 
 /* poll_schedule_rests - nothing has moved for a quarter of a second */
 bool poll_schedule_rests(const struct poll_schedule *schedule);

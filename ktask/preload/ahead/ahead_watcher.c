@@ -162,8 +162,8 @@ static bool is_window_passed(const struct large_mapping *mapping)
 /* The program works on all CPUs, and would at this moment lose one to this thread. */
 static bool leave_mapping(struct large_mapping *mapping, uint64_t now)
 {
-	if (!poll_schedule_leaves(&mapping->schedule,
-				  ahead_is_needless(mapping, now), now))
+	if (!poll_schedule_may_leave(&mapping->schedule, now) ||
+	    !ahead_is_needless(mapping, now))
 		return false;
 	poll_schedule_helped(&mapping->schedule, false);
 	poll_schedule_next(&mapping->schedule, true, false, now);
@@ -176,6 +176,7 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	int moved = touch_tracker_follow(&mapping->tracker);
 	int found = moved < 0 ? moved : touch_tracker_probe(&mapping->tracker);
 
+	poll_schedule_read(&mapping->schedule, now);
 	moved |= found;
 	if (found >= 0)
 		found = touch_steps_follow(&mapping->steps);
