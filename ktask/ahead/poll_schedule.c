@@ -97,6 +97,11 @@ bool poll_schedule_may_leave(const struct poll_schedule *schedule,
 	return schedule->pause_ns && now_ns - schedule->read_ns < READ_NS;
 }
 
+void poll_schedule_leave(struct poll_schedule *schedule, uint64_t now_ns)
+{
+	plan_pause(schedule, now_ns);
+}
+
 void poll_schedule_read(struct poll_schedule *schedule, uint64_t now_ns)
 {
 	schedule->read_ns = now_ns;

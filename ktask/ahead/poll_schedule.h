@@ -62,6 +62,10 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 bool poll_schedule_may_leave(const struct poll_schedule *schedule,
 			     uint64_t now_ns);
 
+/* poll_schedule_leave - no page was read: pause again, for longer.  What is known of how
+ * long nothing has moved stays. */
+void poll_schedule_leave(struct poll_schedule *schedule, uint64_t now_ns);
+
 /* poll_schedule_read - a poll reads pages */
 void poll_schedule_read(struct poll_schedule *schedule, uint64_t now_ns);
 

@@ -165,8 +165,7 @@ static bool leave_mapping(struct large_mapping *mapping, uint64_t now)
 	if (!poll_schedule_may_leave(&mapping->schedule, now) ||
 	    !ahead_is_needless(mapping, now))
 		return false;
-	poll_schedule_helped(&mapping->schedule, false);
-	poll_schedule_next(&mapping->schedule, true, false, now);
+	poll_schedule_leave(&mapping->schedule, now);
 	return true;
 }
 

@@ -116,10 +116,12 @@ static unsigned count_readings(struct poll_schedule *schedule, bool full)
 	unsigned nr = 0;
 
 	for (uint64_t now = 0; now < 2000000000; now = schedule->due_ns) {
-		if (!full || !poll_schedule_may_leave(schedule, now)) {
-			poll_schedule_read(schedule, now);
-			nr++;
+		if (full && poll_schedule_may_leave(schedule, now)) {
+			poll_schedule_leave(schedule, now);
+			continue;
 		}
+		poll_schedule_read(schedule, now);
+		nr++;
 		poll_schedule_helped(schedule, false);
 		poll_schedule_next(schedule, true, false, now);
 	}
@@ -143,7 +145,25 @@ static void a_program_on_all_cpus_is_left_alone(void **state)
 	assert_false(poll_schedule_may_leave(&schedule, 2000000001));
 }
 
+/* Nobody has looked, so nothing is known to have moved. */
+static void what_rests_does_so_after_it_was_left_alone(void **state)
+{
+	struct poll_schedule schedule;
+	uint64_t pause_ns, now = 1000000000;
+
+	poll_schedule_init(&schedule, 0);
+	pause_ns = pause_of(&schedule);
+	count_polls(&schedule, 0, now, false);
+	assert_true(poll_schedule_rests(&schedule));
+	poll_schedule_read(&schedule, now);
+	assert_true(poll_schedule_may_leave(&schedule, now));
+	poll_schedule_leave(&schedule, now);
+	assert_int_equal(schedule.due_ns, now + 2 * pause_ns);
+	assert_true(poll_schedule_rests(&schedule));
+}
+
 KTEST_MAIN(KTEST(idle_mappings_cost_little), KTEST(a_slow_scan_is_rare),
 	   KTEST(missing_helpers_are_left_alone),
 	   KTEST(advice_makes_polls_rarer),
-	   KTEST(a_program_on_all_cpus_is_left_alone))
+	   KTEST(a_program_on_all_cpus_is_left_alone),
+	   KTEST(what_rests_does_so_after_it_was_left_alone))
