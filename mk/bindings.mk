@@ -50,7 +50,7 @@ $(TORCH_ENV)/made: | $(call need,python)
 check-torch: export KTASK_TEST_TORCH = $(abspath $(TORCH_ENV))
 check-torch: $(WHEEL) $(TORCH_ENV)/made
 	+@$(MAKE) --no-print-directory deps NEED=bindings
-	$(TORCH_ENV)/bin/pip --no-input --disable-pip-version-check install \
+	$(TORCH_ENV)/bin/python -m pip --no-input --disable-pip-version-check install \
 		--no-cache-dir -q --upgrade -r $(PY)/requirements.txt torch
 	$(call run,ktask/tests/bindings/the-wheel-passes-its-tests.t)
 

@@ -5,6 +5,9 @@
 # and runs the tests of the Python package there.  Where a package index can be reached
 # they have its numpy, else the system's, or none.  `make check-torch` names one that
 # it has made, with torch.
+#
+# pip is run by the environment's own Python: bin/pip names the one that it was made
+# with, which in a copied tree is that of the other.
 
 use strict;
 use warnings;
@@ -28,8 +31,8 @@ sub make_environment
 		. "--system-site-packages $env");
 
 	plan skip_all => 'no venv: make deps NEED=bindings' if $status;
-	($status, $said) = capture("timeout 120 $env/bin/pip --no-input "
-		. "--disable-pip-version-check install -q --retries 1 --timeout 10 "
+	($status, $said) = capture("timeout 120 $env/bin/python -m pip "
+		. "--no-input --disable-pip-version-check install -q --retries 1 --timeout 10 "
 		. "-r $wanted && cp $wanted $env/complete");
 	diag("the index cannot be reached: $said") if $status;
 }
@@ -42,8 +45,8 @@ if ($torch) {
 	chomp $said;
 	is($status, 0, "there is a torch: $said");
 }
-($status, $said) = capture("$env/bin/pip --disable-pip-version-check install -q "
-	. "--no-index --no-deps --force-reinstall $wheel");
+($status, $said) = capture("$env/bin/python -m pip "
+	. "--disable-pip-version-check install -q --no-index --no-deps --force-reinstall $wheel");
 is($status, 0, 'pip installs the wheel') or diag($said);
 
 ($status) = capture("$env/bin/python -c 'import pytest'");

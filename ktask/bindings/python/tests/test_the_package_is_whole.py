@@ -55,6 +55,14 @@ def wheel():
     return Path(path)
 
 
+def test_every_file_is_that_of_the_wheel():
+    with zipfile.ZipFile(wheel()) as archive:
+        names = [name for name in archive.namelist() if name.startswith("ktask/")]
+        assert names
+        for name in names:
+            assert (PACKAGE.parent / name).read_bytes() == archive.read(name), name
+
+
 def test_the_tag_is_what_auditwheel_says():
     pytest.importorskip("auditwheel", reason="no auditwheel")
     said = run("-m", "auditwheel", "show", wheel())
