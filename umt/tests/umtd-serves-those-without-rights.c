@@ -21,7 +21,7 @@ static int is_told_who_serves(void *unused)
 	struct umt_backends info = { .size = sizeof(info) };
 
 	become_somebody(SOMEBODY);
-	ktest_check(umt_info(&info) == 0);
+	ask_backends(&info);
 	ktest_check(info.backend == UMT_BPF);
 	fprintf(stderr, "# %s\n", info.why[UMT_ANY]);
 	ktest_check(strstr(info.why[UMT_ANY], umtd.path) != NULL);
@@ -39,7 +39,7 @@ static int is_told_that_it_is_of_no_use(void *unused)
 	become_somebody(SOMEBODY);
 	ktest_check(refuse_call(SYS_bpf, 0, BPF_PROG_TEST_RUN,
 				BPF_PROG_TEST_RUN, EPERM));
-	ktest_check(umt_info(&info) == 0);
+	ask_backends(&info);
 	fprintf(stderr, "# %s\n", info.why[UMT_BPF]);
 	ktest_check(info.backend == UMT_PERF || info.backend == UMT_EXPLICIT);
 	ktest_check(strstr(info.why[UMT_BPF], umtd.path) != NULL);
@@ -56,7 +56,7 @@ static int is_told_that_there_is_none(void *unused)
 
 	become_somebody(SOMEBODY);
 	setenv("UMT_SOCKET", "/nonexistent/socket", 1);
-	ktest_check(umt_info(&info) == 0);
+	ask_backends(&info);
 	fprintf(stderr, "# %s\n", info.why[UMT_BPF]);
 	ktest_check(strstr(info.why[UMT_BPF],
 			   "; no umtd at /nonexistent/socket") != NULL);
@@ -138,14 +138,36 @@ static void send_byte(int fd)
 	ktest_check(write(fd, "", 1) == 1);
 }
 
-static void receive_byte(int fd)
+/* Return: false if the other process has ended. */
+static bool receives_byte(int fd)
 {
 	char byte;
 
-	ktest_check(read(fd, &byte, 1) == 1);
+	return read(fd, &byte, 1) == 1;
 }
 
 static int to_child[2], to_parent[2];
+
+/* Each has only its own ends: the end of one is seen by the other. */
+static pid_t fork_with_pipes(int (*func)(void *arg))
+{
+	pid_t pid;
+
+	assert_int_equal(pipe(to_child) | pipe(to_parent), 0);
+	fflush(stdout);
+	pid = fork();
+	close(to_parent[pid ? 1 : 0]);
+	close(to_child[pid ? 0 : 1]);
+	if (!pid)
+		_exit(func(NULL));
+	return pid;
+}
+
+static void close_pipes(void)
+{
+	close(to_parent[0]);
+	close(to_child[1]);
+}
 
 static int outlives_umtd(void *unused)
 {
@@ -162,13 +184,13 @@ static int outlives_umtd(void *unused)
 	ktest_check(counts_grow(subscriber));
 	send_byte(to_parent[1]);
 	/* It is killed. */
-	receive_byte(to_child[0]);
+	ktest_check(receives_byte(to_child[0]));
 	ktest_check(counts_grow(subscriber));
 	ktest_check(subscribe_by_umtd(0) == NULL);
 	ktest_check(umt_core_fd(subscriber, 0) < 0);
 	send_byte(to_parent[1]);
 	/* Another one is there. */
-	receive_byte(to_child[0]);
+	ktest_check(receives_byte(to_child[0]));
 	next = subscribe_by_umtd(0);
 	ktest_check(next != NULL);
 	ktest_check(umt_thread_add(next) == 0);
@@ -191,19 +213,16 @@ static void a_killed_umtd_takes_nothing_away(void **state)
 	int i;
 
 	umtd_begin(&umtd);
-	assert_int_equal(pipe(to_child) | pipe(to_parent), 0);
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		_exit(outlives_umtd(NULL));
-	receive_byte(to_parent[0]);
+	pid = fork_with_pipes(outlives_umtd);
+	assert_true(receives_byte(to_parent[0]));
 	umtd_kill(&umtd);
 	send_byte(to_child[1]);
-	receive_byte(to_parent[0]);
+	assert_true(receives_byte(to_parent[0]));
 	/* The socket that the dead one left is no hindrance. */
 	umtd_run(&umtd);
 	send_byte(to_child[1]);
-	assert_int_equal(ktest_wait_for(pid, 60), 0);
+	assert_int_equal(ktest_wait_for(pid, 200), 0);
+	close_pipes();
 	for (i = 0; i < 2; i++) {
 		umtd_kill(&umtd);
 		umtd_run(&umtd);
@@ -294,12 +313,9 @@ static void a_killed_process_leaves_capacity_for_the_next(void **state)
 	pid_t pid;
 
 	umtd_begin(&umtd);
-	assert_int_equal(pipe(to_parent), 0);
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		_exit(holds_all_and_waits(NULL));
-	receive_byte(to_parent[0]);
+	pid = fork_with_pipes(holds_all_and_waits);
+	assert_true(receives_byte(to_parent[0]));
+	close_pipes();
 	/* What is too much for one is not for another subscriber. */
 	umt_close(subscriber_of(UMT_BPF, 0));
 	kill(pid, SIGKILL);

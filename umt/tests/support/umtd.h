@@ -18,6 +18,10 @@
 
 #define SOMEBODY 65534u
 
+/* A client waits for umtd for ten seconds: a call that took them is made again, so often. */
+#define LATE_NS 9000000000ull
+#define LATE_TRIES 8
+
 struct umtd {
 	char directory[32];
 	char path[48];
@@ -91,7 +95,7 @@ static inline void become_somebody(unsigned id)
 /* As somebody, with a limit in time. */
 static inline int as_somebody(int (*func)(void *arg), void *arg)
 {
-	return ktest_in_child_for(func, arg, 60);
+	return ktest_in_child_for(func, arg, 200);
 }
 
 /* A subscriber by umtd, in a child; there is no other way to have eBPF. */
@@ -101,11 +105,29 @@ static inline struct umt *subscribe_by_umtd(unsigned flags)
 				       .backend = UMT_BPF,
 				       .flags = flags };
 	struct umt *subscriber = NULL;
-	int error = umt_open(&subscriber, &options);
+	uint64_t begin_ns;
+	int error, tries = 0;
 
+	do {
+		begin_ns = ktest_now_ns();
+		error = umt_open(&subscriber, &options);
+	} while (error && ktest_now_ns() - begin_ns >= LATE_NS &&
+		 ++tries < LATE_TRIES);
 	if (error)
 		fprintf(stderr, "# umt_open: %s\n", strerror(-error));
 	return error ? NULL : subscriber;
+}
+
+/* What umtd says to that, in a child. */
+static inline void ask_backends(struct umt_backends *info)
+{
+	uint64_t begin_ns;
+	int tries = 0;
+
+	do {
+		begin_ns = ktest_now_ns();
+		ktest_check(umt_info(info) == 0);
+	} while (ktest_now_ns() - begin_ns >= LATE_NS && ++tries < LATE_TRIES);
 }
 
 /* The service is as it should be, for whoever asks. */
