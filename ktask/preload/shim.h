@@ -290,9 +290,11 @@ size_t shim_available_bytes(void);
  *	shim_ahead_replaced() with the result
  * shim_ahead_rejoin: mremap() refused [addr, addr + len), perhaps because the shim's
  *	advice made it several mappings.  Return: true if it is worth another try
- * shim_ahead_join_new: private memory was mapped at an address that the program chose.  If
- *	the shim has taken back advice beside it, join it with that memory
+ * shim_ahead_mapped: there is a new mapping
+ * @join: it is private memory without a page, at an address that the program chose.  If the
+ *	shim has taken back advice beside it, join it with that memory
  * shim_ahead_unmapped, shim_ahead_moved: memory is gone, or elsewhere
+ * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
  * shim_ahead_end: end the watcher and its jobs
@@ -305,10 +307,10 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join);
 bool shim_ahead_replaces(void);
 void shim_ahead_replaced(const void *addr, size_t len);
 bool shim_ahead_rejoin(void *addr, size_t len);
-void shim_ahead_join_new(void *base, size_t len);
+void shim_ahead_mapped(void *base, size_t len, bool join);
 void shim_ahead_unmapped(const void *addr, size_t len);
 void shim_ahead_moved(const void *old, size_t old_len, const void *to,
-		      size_t len);
+		      size_t len, bool stays);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
 void shim_ahead_end(void);

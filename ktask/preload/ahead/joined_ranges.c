@@ -2,6 +2,7 @@
 /* See joined_ranges.h. */
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "preload/ahead/joined_ranges.h"
 
@@ -15,10 +16,17 @@ static unsigned next_dropped;
 static atomic_flag in_use = ATOMIC_FLAG_INIT;
 /* Without it most programs would read the table for nothing; A. */
 static atomic_bool has_any;
+/* Unmapped memory may still be in the table; A. */
+static atomic_bool has_missed;
 
 static bool take_table(void)
 {
-	return !atomic_flag_test_and_set(&in_use);
+	if (atomic_flag_test_and_set(&in_use))
+		return false;
+	/* Better no range than a wrong one. */
+	if (atomic_exchange(&has_missed, false))
+		memset(range_table, 0, sizeof(range_table));
+	return true;
 }
 
 static void leave_table(void)
@@ -59,8 +67,12 @@ void joined_ranges_add(uintptr_t start, uintptr_t end)
 
 void joined_ranges_drop(uintptr_t start, uintptr_t end)
 {
-	if (!atomic_load(&has_any) || !take_table())
+	if (!atomic_load(&has_any))
 		return;
+	if (!take_table()) {
+		atomic_store(&has_missed, true);
+		return;
+	}
 	for (size_t i = 0; i < NR_RANGES; i++) {
 		struct range *range = &range_table[i];
 

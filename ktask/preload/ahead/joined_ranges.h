@@ -8,8 +8,9 @@
  * does so only if the new part gets the same advice while no page of it is present: from
  * the first touch on the part has an anon_vma of its own, which prevents joining.
  *
- * Behaves badly: some ranges are forgotten if there are many, or if another thread uses
- * the table at the same moment.  Then the memory stays as it was mapped.
+ * Behaves badly: ranges are forgotten if there are many, or if another thread uses the
+ * table at the same moment.  Then a part that is mapped anew is not joined.  Nor is one
+ * that the kernel populates while it maps it.
  *
  * Locking: a flag protects the table.  Nobody waits for it, because the holder may be a
  * thread that a signal handler interrupted.

@@ -134,9 +134,10 @@ static void join_parts(struct large_mapping *mapping)
 
 	if (!atomic_exchange(&mapping->advised, false))
 		return;
+	/* The C library will unmap or move a block without the shim. */
 	if (mapping->advice == ADVICE_HUGE)
 		real_madvise(start, len, MADV_HUGEPAGE);
-	else if (!real_madvise(start, len, MADV_NOHUGEPAGE))
+	else if (!real_madvise(start, len, MADV_NOHUGEPAGE) && !mapping->block)
 		joined_ranges_add(mapping->start, mapping->end);
 }
 
@@ -149,6 +150,13 @@ void large_mapping_note_advice(struct large_mapping *mapping)
 	atomic_store(&parts_exist, true);
 }
 
+/* The last page of [addr, addr + len) may be used in part. */
+static uintptr_t end_of(const void *addr, size_t len)
+{
+	return ((uintptr_t)addr + len + AHEAD_PAGE_BYTES - 1) /
+	       AHEAD_PAGE_BYTES * AHEAD_PAGE_BYTES;
+}
+
 /* The table may have lacked a part that the program replaced. */
 bool shim_ahead_rejoin(void *addr, size_t len)
 {
@@ -157,36 +165,42 @@ bool shim_ahead_rejoin(void *addr, size_t len)
 	if (!atomic_load(&parts_exist) || !len ||
 	    real_madvise(addr, len, MADV_NOHUGEPAGE))
 		return false;
-	joined_ranges_add((uintptr_t)addr, (uintptr_t)addr + len);
+	joined_ranges_add((uintptr_t)addr, end_of(addr, len));
 	return true;
 }
 
-/* No page of it is present yet, so that the kernel joins it with what is beside it. */
-void shim_ahead_join_new(void *base, size_t len)
+/* What was here before is gone.  No page of private memory is present yet, so the kernel
+ * joins it with what is beside it. */
+void shim_ahead_mapped(void *base, size_t len, bool join)
 {
-	uintptr_t start = (uintptr_t)base, end = start + len;
+	uintptr_t start = (uintptr_t)base, end = end_of(base, len);
 	keep_errno();
 
-	if (joined_ranges_touch(start, end) &&
+	joined_ranges_drop(start, end);
+	if (join && joined_ranges_touch(start, end) &&
 	    !real_madvise(base, len, MADV_NOHUGEPAGE))
 		joined_ranges_add(start, end);
 }
 
 void shim_ahead_unmapped(const void *addr, size_t len)
 {
-	joined_ranges_drop((uintptr_t)addr, (uintptr_t)addr + len);
+	joined_ranges_drop((uintptr_t)addr, end_of(addr, len));
 }
 
 void shim_ahead_moved(const void *old, size_t old_len, const void *to,
-		      size_t len)
+		      size_t len, bool stays)
 {
 	uintptr_t start = (uintptr_t)old, moved = (uintptr_t)to;
-
+	uintptr_t end = end_of(old, old_len);
 	/* Not if it only adjoins a range. */
-	if (!old_len || !joined_ranges_touch(start + 1, start + old_len - 1))
-		return;
-	joined_ranges_drop(start, start + old_len);
-	joined_ranges_add(moved, moved + len);
+	bool was_joined = old_len && joined_ranges_touch(start + 1, end - 1);
+
+	if (was_joined && !stays)
+		joined_ranges_drop(start, end);
+	if (moved != start)
+		joined_ranges_drop(moved, end_of(to, len));
+	if (was_joined)
+		joined_ranges_add(moved, end_of(to, len));
 }
 
 /* Also waits if another thread, or the watcher, has stopped the mapping before.  Return:

@@ -99,8 +99,7 @@ static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
 		shim_ahead_replaced(base, base == MAP_FAILED ? 0 : len);
 	if (base == MAP_FAILED)
 		return base;
-	if (is_fixed_memory(flags))
-		shim_ahead_join_new(base, len);
+	shim_ahead_mapped(base, len, is_fixed_memory(flags));
 	if (later)
 		populate_plainly(base, len, prot, flags);
 	return base;
@@ -413,9 +412,12 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		errno = saved_errno;
 		moved = move_mapping(old, old_len, new_len, flags, addr);
 	}
-	if (moved == MAP_FAILED || flags & MREMAP_DONTUNMAP)
+	if (moved == MAP_FAILED)
 		return moved;
-	shim_ahead_moved(old, old_len, moved, new_len);
+	shim_ahead_moved(old, old_len, moved, new_len,
+			 flags & MREMAP_DONTUNMAP);
+	if (flags & MREMAP_DONTUNMAP)
+		return moved;
 	if (watched ||
 	    became_large(moved, old_len, new_len, __builtin_return_address(0)))
 		shim_ahead_mapping(moved, new_len, __builtin_return_address(0));

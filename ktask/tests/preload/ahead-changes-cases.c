@@ -282,6 +282,12 @@ static void moves_rest(const char *how)
 	check_pages(moved, 0, LEN / 4);
 }
 
+static bool map_at(char *addr, size_t len, int how)
+{
+	return mmap(addr, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0) == addr;
+}
+
 /* Once it is touched, memory with other advice than its neighbour's is never joined with
  * it.  Nobody watches the mapping any more when its second part is mapped anew. */
 static void moves_what_is_anew(const char *how)
@@ -292,15 +298,33 @@ static void moves_what_is_anew(const char *how)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		char *part = base + parts[i];
 
-		must_hold(mmap(part, BLOCK, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			       0) == part,
-			  "mmap");
+		must_hold(map_at(part, BLOCK, MAP_FIXED), "mmap");
 		fill_pages(base, parts[i], parts[i] + BLOCK);
 	}
 	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
 	must_hold(moved != MAP_FAILED, "mremap with parts mapped anew");
 	check_pages(moved, 0, LEN / 4);
+}
+
+/* What was mapped anew as a whole has no neighbour with other advice any more, but one
+ * that the program mapped below. */
+static void moves_what_replaced_all(const char *how)
+{
+	char *base, *below, *moved;
+	int tries = 0;
+
+	do {
+		must_hold(tries++ < 8, "there is no room below");
+		base = quarter_made_ahead();
+		below = base - BLOCK;
+	} while (!map_at(below, BLOCK, MAP_FIXED_NOREPLACE));
+	fill_pages(below, 0, BLOCK);
+	must_hold(map_at(base + BLOCK, BLOCK, MAP_FIXED), "mmap of a part");
+	must_hold(map_at(base, LEN, MAP_FIXED), "mmap of all");
+	fill_pages(below, BLOCK, 2 * BLOCK);
+	moved = mremap(below, 2 * BLOCK, 4 * BLOCK, MREMAP_MAYMOVE);
+	must_hold(moved != MAP_FAILED, "mremap of both");
+	check_pages(moved, 0, 2 * BLOCK);
 }
 
 /* From what is too small to be watched. */
@@ -414,6 +438,7 @@ static const struct ahead_case all_cases[] = {
 	{ "moves", move_memory },
 	{ "moves-rest", moves_rest },
 	{ "moves-anew", moves_what_is_anew },
+	{ "moves-whole", moves_what_replaced_all },
 	{ "grows", grow_small_mapping },
 	{ "grows-otherwise", grows_otherwise },
 	{ "reallocates", reallocate_often },

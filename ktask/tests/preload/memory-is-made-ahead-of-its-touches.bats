@@ -103,6 +103,10 @@ changes() {
 	changes moves-anew
 }
 
+@test "memory that replaced all of a mapping is moved with its neighbour" {
+	changes moves-whole
+}
+
 @test "memory that grows by mremap is made ahead too, and only what is private" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes grows-otherwise

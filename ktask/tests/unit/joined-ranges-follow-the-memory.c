@@ -66,15 +66,29 @@ static void nobody_waits_for_the_table(void **state)
 	joined_ranges_add(100, 200);
 	assert_true(take_table());
 	joined_ranges_add(300, 400);
-	joined_ranges_drop(0, 1000);
 	assert_false(joined_ranges_touch(100, 200));
 	joined_ranges_forked();
 	assert_true(joined_ranges_touch(100, 200));
 	assert_false(joined_ranges_touch(300, 400));
 }
 
+static void no_range_is_better_than_a_wrong_one(void **state)
+{
+	joined_ranges_add(100, 200);
+	joined_ranges_add(300, 400);
+	assert_true(take_table());
+	joined_ranges_drop(100, 200);
+	joined_ranges_forked();
+	assert_false(joined_ranges_touch(100, 200));
+	assert_false(joined_ranges_touch(300, 400));
+	joined_ranges_add(100, 200);
+	assert_true(joined_ranges_touch(100, 200));
+}
+
 KTEST_MAIN(cmocka_unit_test_setup(what_adjoins_touches, forget_all),
 	   cmocka_unit_test_setup(what_is_unmapped_is_forgotten, forget_all),
 	   cmocka_unit_test_setup(what_meets_is_one, forget_all),
 	   cmocka_unit_test_setup(there_may_be_too_many, forget_all),
-	   cmocka_unit_test_setup(nobody_waits_for_the_table, forget_all))
+	   cmocka_unit_test_setup(nobody_waits_for_the_table, forget_all),
+	   cmocka_unit_test_setup(no_range_is_better_than_a_wrong_one,
+				  forget_all))
