@@ -42,6 +42,7 @@ use warnings;
 use Exporter qw(import);
 use Fcntl qw(:flock);
 use File::Basename qw(dirname);
+use List::Util qw(max min);
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
 use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
@@ -61,6 +62,7 @@ use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
 use constant LIMIT => 900;		# seconds for a whole boot
 use constant LIMIT_DEBUG => 1500;	# of a kernel that checks everything
+use constant PATIENCE_MAX => 4;		# times these, on a busy host
 use constant CYCLES_FREE => 100;	# loads and unloads that LIMIT is enough for
 use constant SHOWN_MAX => 6000;		# bytes of a log
 
@@ -168,16 +170,26 @@ sub skip_unbuilt
 
 # ---- a guest ----
 
+# By how much limits are longer on a busy host, where an emulated CPU gets but a part of a
+# CPU.  Two processes for each CPU are what the runner itself starts.
+sub patience
+{
+	open(my $in, '<', '/proc/loadavg') or return 1;
+	my ($load) = split ' ', <$in> // 0;
+
+	return max(1, min(PATIENCE_MAX, int($load / (2 * qx(nproc)))));
+}
+
 sub start
 {
-	my ($dir, $kernel, $initrd, $words, @machine) = @_;
+	my ($patience, $dir, $kernel, $initrd, $words, @machine) = @_;
 	my @accel = grep({ $_ eq '-accel' } @machine)
 		? () : ('-accel', 'tcg,thread=' . ($racing ? 'multi' : 'single'));
 	my @command = ($qemu, qw(-nodefaults -display none -no-reboot),
 		'-cpu', $cpu, @accel,
 		'-serial', "file:$dir/log", '-serial', "file:$dir/verdict",
 		'-kernel', $kernel, '-initrd', $initrd,
-		'-append', "$command_line $words", @machine);
+		'-append', "$command_line TEST_PATIENCE=$patience $words", @machine);
 
 	unlink "$dir/log", "$dir/verdict";
 	$running = fork() // die "fork: $!\n";
@@ -206,10 +218,11 @@ sub boot
 {
 	my ($dir, @guest) = @_;
 	my $started = time;
-	my $boot_limit = $debug ? LIMIT : BOOT_LIMIT;
-	my $whole_limit = $limit + ($debug ? LIMIT_DEBUG - LIMIT : 0);
+	my $patience = patience();
+	my $boot_limit = $patience * ($debug ? LIMIT : BOOT_LIMIT);
+	my $whole_limit = $patience * ($limit + ($debug ? LIMIT_DEBUG - LIMIT : 0));
 
-	start($dir, @guest);
+	start($patience, $dir, @guest);
 	while (waitpid($running, WNOHANG) == 0) {
 		my $reached = -s "$dir/verdict";
 
