@@ -16,7 +16,8 @@
  * Behaves badly if the kernel moves the thread to another CPU in the middle of a task.  The
  * thread notices that after the task, or after some chunks of a loop; until then two threads
  * share the new CPU, and a worker that is suspended on the old core waits.  If the task waits
- * for others, or for a loop inside it, the thread stays until that has ended.
+ * for others, or for a loop inside it, the thread stays until that has ended, and does the
+ * loop in parts of one chunk.
  *
  * Does not own the state of cores (park.c), nor which of them a task wakes (wake.c).
  *
