@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,6 +25,8 @@
 /* A signal interrupts the allocation of a file.  A process that gets signals all
  * the time gives up after so many tries. */
 #define MAX_TRIES 100
+/* Entries of a registry that are read by one call: 2 KiB on the stack. */
+#define ENTRIES_AT_ONCE 32
 
 /* Libraries of other versions read it; those of 32 bits use the next name. */
 _Static_assert(sizeof(void *) != 8 ||
@@ -216,46 +217,61 @@ static bool read_all(int fd, void *to, size_t size, off_t from)
 	return pread(fd, to, size, from) == (ssize_t)size;
 }
 
-void registry_unread(struct registry_head *head)
+/*
+ * No memory is mapped for that: to map takes the lock of the process's mappings for
+ * writing, and threads of a job that populates memory hold it for reading all the time.
+ * A helper of the lowest priority waited 4 ms for it, twice for each registry.
+ */
+static bool read_entries(int fd, uint32_t nr, registry_entry_func use,
+			 void *arg)
 {
-	if (head)
-		munmap(head, sizeof(*head));
-}
+	struct registry_entry entries[ENTRIES_AT_ONCE];
+	off_t from = offsetof(struct registry_head, entries);
 
-/* Only the entries that were ever used. */
-static struct registry_head *read_used(int fd)
-{
-	const size_t fixed = offsetof(struct registry_head, entries);
-	struct registry_head *head =
-		mmap(NULL, sizeof(*head), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (nr) {
+		uint32_t part = KT_MIN(nr, ENTRIES_AT_ONCE);
+		size_t size = part * sizeof(entries[0]);
 
-	if (head == MAP_FAILED)
-		return NULL;
-	if (read_all(fd, head, fixed, 0) && head->magic == REGISTRY_MAGIC) {
-		head->nr_entries = KT_MIN(head->nr_entries, REGISTRY_ENTRIES);
-		if (read_all(fd, head->entries,
-			     head->nr_entries * sizeof(head->entries[0]),
-			     (off_t)fixed))
-			return head;
+		if (!read_all(fd, entries, size, from))
+			return false;
+		for (uint32_t i = 0; i < part; i++)
+			use(&entries[i], arg);
+		nr -= part;
+		from += (off_t)size;
 	}
-	registry_unread(head);
-	return NULL;
+	return true;
 }
 
-struct registry_head *registry_read(const char *name, uid_t uid)
+static bool read_used(int fd, registry_entry_func use, void *arg)
 {
-	struct registry_head *head;
+	struct {
+		uint64_t magic;
+		uint32_t mutex_bytes;
+		uint32_t nr_entries;
+	} head;
+
+	_Static_assert(offsetof(struct registry_head, nr_entries) == 12,
+		       "begins as a registry does");
+	return read_all(fd, &head, sizeof(head), 0) &&
+	       head.magic == REGISTRY_MAGIC &&
+	       read_entries(fd, KT_MIN(head.nr_entries, REGISTRY_ENTRIES), use,
+			    arg);
+}
+
+bool registry_read(const char *name, uid_t uid, registry_entry_func use,
+		   void *arg)
+{
 	char path[300];
+	bool valid;
 	int fd;
 
 	snprintf(path, sizeof(path), REGISTRY_DIR "/%s", name);
 	fd = open_checked(path, uid, O_RDONLY);
 	if (fd < 0)
-		return NULL;
-	head = read_used(fd);
+		return false;
+	valid = read_used(fd, use, arg);
 	close(fd);
-	return head;
+	return valid;
 }
 
 bool registry_entry_silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns)
@@ -272,17 +288,21 @@ uint32_t registry_nr_entries(const struct registry_head *head)
 	return KT_MIN(nr, REGISTRY_ENTRIES);
 }
 
+uint32_t registry_entry_wanted(const struct registry_entry *entry,
+			       uint64_t now_ns)
+{
+	return registry_entry_silent(kt_load(&entry->seen_ns), now_ns,
+				     ENTRY_SILENT_NS)
+		       ? 0
+		       : kt_load(&entry->wanted);
+}
+
 uint32_t registry_wanted(const struct registry_head *head, uint64_t now_ns)
 {
 	uint32_t nr = registry_nr_entries(head);
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct registry_entry *entry = &head->entries[i];
-
-		if (!registry_entry_silent(kt_load(&entry->seen_ns), now_ns,
-					   ENTRY_SILENT_NS))
-			sum += kt_load(&entry->wanted);
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		sum += registry_entry_wanted(&head->entries[i], now_ns);
 	return (uint32_t)KT_MIN(sum, UINT32_MAX);
 }

@@ -78,15 +78,19 @@ uid_t registry_owner(void);
 bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
 		       void *arg);
 
-/*
- * registry_read - a copy of the head of registry @name of @uid
- *
- * Return: memory for registry_unread(); NULL if the registry is not valid.
- */
-struct registry_head *registry_read(const char *name, uid_t uid);
+/* Gets a copy of an entry. */
+typedef void (*registry_entry_func)(const struct registry_entry *entry,
+				    void *arg);
 
-/* registry_unread - give up what registry_read() returned; NULL: nothing */
-void registry_unread(struct registry_head *head);
+/*
+ * registry_read - go through the entries of registry @name of @uid that were ever used
+ *
+ * Neither allocates nor maps memory.
+ *
+ * Return: false if the registry is not valid.
+ */
+bool registry_read(const char *name, uid_t uid, registry_entry_func use,
+		   void *arg);
 
 /* registry_entry_silent - was an entry last written more than @bound_ns ago? */
 bool registry_entry_silent(uint64_t seen_ns, uint64_t now_ns,
@@ -94,6 +98,10 @@ bool registry_entry_silent(uint64_t seen_ns, uint64_t now_ns,
 
 /* registry_nr_entries - entries to read, whatever other processes write */
 uint32_t registry_nr_entries(const struct registry_head *head);
+
+/* registry_entry_wanted - the helpers that an entry's job wants; 0 of a silent one */
+uint32_t registry_entry_wanted(const struct registry_entry *entry,
+			       uint64_t now_ns);
 
 /* registry_wanted - sum of the helpers that jobs want, silent ones left out */
 uint32_t registry_wanted(const struct registry_head *head, uint64_t now_ns);

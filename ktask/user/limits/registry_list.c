@@ -3,7 +3,6 @@
  * Lists the jobs of the machine from the registries of all users, for people.  The
  * progress of one job of this process is in user/user_job.c.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <ktask/ktask.h>
@@ -40,25 +39,29 @@ struct listing {
 	struct ktask_job_info *jobs;
 	unsigned nr, found;
 	uint64_t now_ns;
+	uid_t uid; /* of the registry that is read */
 };
+
+static void list_entry(const struct registry_entry *entry, void *arg)
+{
+	struct listing *listing = arg;
+	struct ktask_job_info info;
+
+	if (registry_entry_silent(entry->seen_ns, listing->now_ns,
+				  ENTRY_SILENT_NS) ||
+	    listing->found++ >= listing->nr)
+		return;
+	fill_info(&info, entry, listing->uid, listing->now_ns);
+	struct_size_write_at(listing->jobs, listing->found - 1, &info,
+			     sizeof(info));
+}
 
 static void list_registry(const char *name, uid_t uid, void *arg)
 {
 	struct listing *listing = arg;
-	struct registry_head *head = registry_read(name, uid);
-	struct ktask_job_info info;
 
-	for (uint32_t i = 0; head && i < head->nr_entries; i++) {
-		if (registry_entry_silent(head->entries[i].seen_ns,
-					  listing->now_ns, ENTRY_SILENT_NS))
-			continue;
-		if (listing->found++ >= listing->nr)
-			continue;
-		fill_info(&info, &head->entries[i], uid, listing->now_ns);
-		struct_size_write_at(listing->jobs, listing->found - 1, &info,
-				     sizeof(info));
-	}
-	registry_unread(head);
+	listing->uid = uid;
+	registry_read(name, uid, list_entry, listing);
 }
 
 static int check_sizes(const struct ktask_job_info *jobs, unsigned nr,
@@ -91,7 +94,9 @@ static void fill_permits(struct ktask_permits_info *permits, bool all)
 int ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 	       struct ktask_permits_info *permits)
 {
-	struct listing listing = { jobs, nr, 0, kt_now_ns() };
+	struct listing listing = {
+		.jobs = jobs, .nr = nr, .now_ns = kt_now_ns()
+	};
 	int error = check_sizes(jobs, nr, permits);
 	keep_errno();
 	bool all;

@@ -8,7 +8,6 @@
  *	   because the thread may vanish in a fork.
  *	A: written under D, read by any thread: kt_load() and kt_store()
  */
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -35,15 +34,26 @@ static struct {
 	struct timespec dir_time;
 } other_users;
 
+/* What the jobs of one registry want. */
+struct wanted {
+	uint64_t now_ns, sum;
+};
+
+static void add_wanted(const struct registry_entry *entry, void *arg)
+{
+	struct wanted *wanted = arg;
+
+	wanted->sum += registry_entry_wanted(entry, wanted->now_ns);
+}
+
+/* 0 of a registry that is not valid. */
 static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 {
-	struct registry_head *head = registry_read(name, uid);
-	uint32_t wanted = 0;
+	struct wanted wanted = { .now_ns = now_ns };
 
-	if (head)
-		wanted = registry_wanted(head, now_ns);
-	registry_unread(head);
-	return wanted;
+	if (!registry_read(name, uid, add_wanted, &wanted))
+		return 0;
+	return (uint32_t)KT_MIN(wanted.sum, UINT32_MAX);
 }
 
 /*
