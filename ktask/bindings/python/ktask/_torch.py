@@ -23,6 +23,8 @@ def _load_torch() -> Any:
         raise RuntimeError("ktask: pinned_empty: torch is not installed") from error
     if not torch.cuda.is_available():
         raise RuntimeError("ktask: pinned_empty: torch has no CUDA device here")
+    # Until torch has begun to use CUDA it says of no tensor that it is pinned.
+    torch.cuda.init()
     return torch
 
 

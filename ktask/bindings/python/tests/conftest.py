@@ -137,6 +137,7 @@ class Cuda:
             input=self.SOURCE, text=True, check=True,
         )
         self.library = ctypes.CDLL(self.path)
+        self.begun = []  # of a made-up torch: that it was told to use CUDA
 
     def answer(self, error):
         ctypes.c_int.in_dll(self.library, "answer").value = error

@@ -72,6 +72,7 @@ def test_pinned_tensors_of_the_real_torch(libcudart, monkeypatch):
     register = functools.partial(ktask.register_cuda, library=libcudart.path)
     monkeypatch.setattr(ktask, "register_cuda", register)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
     tensor = ktask.pinned_empty(3, 1000, dtype=torch.float16)
     assert (tensor.shape, tensor.dtype) == ((3, 1000), torch.float16)
     assert (libcudart.pieces, libcudart.bytes) == (1, 2 << 20)
@@ -187,7 +188,9 @@ class Flat:
 def cuda(monkeypatch, libcudart):
     float32 = types.SimpleNamespace(itemsize=4)
     torch = types.SimpleNamespace(
-        cuda=types.SimpleNamespace(is_available=lambda: True),
+        cuda=types.SimpleNamespace(
+            is_available=lambda: True, init=lambda: libcudart.begun.append(True)
+        ),
         Size=lambda sizes: Size(sizes),
         get_default_dtype=lambda: float32,
         frombuffer=lambda memory, dtype, count: Flat(memory, count),
@@ -211,6 +214,12 @@ def test_a_pinned_tensor_is_registered_as_long_as_it_lives(cuda):
     assert cuda.pieces
     del view
     assert not cuda.pieces
+
+
+def test_torch_has_begun_to_use_cuda(cuda):
+    # Before that its is_pinned() says no.
+    ktask.pinned_empty(1000)
+    assert cuda.begun
 
 
 def test_sizes_as_torch_takes_them(cuda):
