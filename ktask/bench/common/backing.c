@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Two threads, because it is done before every sample and not timed; a failure
+ * All CPUs take part, because it is done before every sample and not timed; a failure
  * only makes the next sample noisier.
  */
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "backing.h"
 
@@ -12,39 +13,68 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-struct half {
+#define MAX_PARTS 8 /* more threads are hardly faster */
+#define HUGE_BYTES ((size_t)2 << 20)
+
+struct part {
 	char *addr;
 	size_t len;
+	pthread_t thread;
+	int error; /* of making the thread */
 };
 
-static void *populate_backing(void *arg)
+static void *populate_part(void *arg)
 {
-	const struct half *half = arg;
+	const struct part *part = arg;
 
-	(void)madvise(half->addr, half->len, MADV_POPULATE_WRITE);
+	(void)madvise(part->addr, part->len, MADV_POPULATE_WRITE);
 	return NULL;
+}
+
+/* Whole huge pages in all but the last. */
+static unsigned divide(struct part *parts, char *addr, size_t len)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned most = cpus < 1	   ? 1
+			: cpus > MAX_PARTS ? MAX_PARTS
+					   : (unsigned)cpus;
+	size_t bytes = (len / most + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+	unsigned nr = 0;
+
+	for (; len && nr < most; nr++) {
+		parts[nr].addr = addr;
+		parts[nr].len = nr + 1 < most && bytes < len ? bytes : len;
+		addr += parts[nr].len;
+		len -= parts[nr].len;
+	}
+	return nr;
+}
+
+static void populate_by_all(char *addr, size_t len)
+{
+	struct part parts[MAX_PARTS];
+	unsigned nr = divide(parts, addr, len);
+
+	for (unsigned i = 1; i < nr; i++)
+		parts[i].error = pthread_create(&parts[i].thread, NULL,
+						populate_part, &parts[i]);
+	populate_part(&parts[0]);
+	for (unsigned i = 1; i < nr; i++)
+		if (parts[i].error)
+			populate_part(&parts[i]);
+		else
+			pthread_join(parts[i].thread, NULL);
 }
 
 void backing_renew(size_t len, int thp_advice)
 {
 	char *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* Whole huge pages in both halves. */
-	size_t first_len = (len / 2 + 0x1fffff) & ~(size_t)0x1fffff;
-	struct half first = { addr, first_len };
-	struct half second = { addr + first_len, len - first_len };
-	pthread_t thread;
 
 	if (addr == MAP_FAILED)
 		return;
 	(void)madvise(addr, len, thp_advice);
-	if (pthread_create(&thread, NULL, populate_backing, &second)) {
-		populate_backing(&second);
-		populate_backing(&first);
-	} else {
-		populate_backing(&first);
-		pthread_join(thread, NULL);
-	}
+	populate_by_all(addr, len);
 	munmap(addr, len);
 }
 
