@@ -37,6 +37,13 @@ bench-python: $(WHEEL)
 	$(Q)$(PYTHON) -m zipfile -e $(OUT)/python/$$(cat $(WHEEL)) $(OUT)/python/bench
 	$(Q)PYTHONPATH=$(OUT)/python/bench $(PYTHON) $(PY)/bench/overhead.py
 
+## bench-torch: pinned tensors by torch and by ktask, with a GPU and torch (BENCH='8192 5': MiB, rounds)
+.PHONY: bench-torch
+bench-torch: $(WHEEL)
+	$(Q)rm -rf $(OUT)/python/bench
+	$(Q)$(PYTHON) -m zipfile -e $(OUT)/python/$$(cat $(WHEEL)) $(OUT)/python/bench
+	$(Q)PYTHONPATH=$(OUT)/python/bench $(PYTHON) $(PY)/bench/pinned_tensors.py $(BENCH)
+
 # PyPI's torch for Linux has CUDA's libraries with it: 5 GiB.
 TORCH_ENV := $(OUT)/python/env-torch
 

@@ -32,7 +32,7 @@ static void *populate_part(void *arg)
 }
 
 /* Whole huge pages in all but the last. */
-static unsigned divide(struct part *parts, char *addr, size_t len)
+static unsigned divide_range(struct part *parts, char *addr, size_t len)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned most = cpus < 1	   ? 1
@@ -53,7 +53,7 @@ static unsigned divide(struct part *parts, char *addr, size_t len)
 static void populate_by_all(char *addr, size_t len)
 {
 	struct part parts[MAX_PARTS];
-	unsigned nr = divide(parts, addr, len);
+	unsigned nr = divide_range(parts, addr, len);
 
 	for (unsigned i = 1; i < nr; i++)
 		parts[i].error = pthread_create(&parts[i].thread, NULL,
