@@ -94,9 +94,9 @@ static void fill_permits(struct ktask_permits_info *permits, bool all)
 int ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 	       struct ktask_permits_info *permits)
 {
-	struct listing listing = {
-		.jobs = jobs, .nr = nr, .now_ns = kt_now_ns()
-	};
+	struct listing listing = { .jobs = jobs,
+				   .nr = nr,
+				   .now_ns = kt_now_ns() };
 	int error = check_sizes(jobs, nr, permits);
 	keep_errno();
 	bool all;
