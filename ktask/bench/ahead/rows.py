@@ -132,7 +132,8 @@ class Makers:
         maker, arguments, _, _ = TABLE[name]
         ways = getattr(self, maker)(*arguments)
         unit = "ms" if maker == "start" else "x"
-        return Row(name, ways, unit, self.mib * 5 // 4) if ways else None
+        # As much as the largest program has, and some for what else it takes.
+        return Row(name, ways, unit, self.mib * 7 // 4) if ways else None
 
     def path(self, name, text=None):
         path = os.path.join(self.directory, name)
