@@ -13,6 +13,8 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <sys/inotify.h>
 
 #include "support/work.h"
 
@@ -253,6 +255,44 @@ static void root_measures_for_everybody(void **state)
 	assert_child(own_and_root_s);
 }
 
+/* Has a file been opened since @notices began? */
+static bool was_opened(int notices)
+{
+	char event[4096];
+
+	return read(notices, event, sizeof(event)) > 0;
+}
+
+static int read_counts(void *arg)
+{
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT;
+	int notices = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	bool has_cache = *(bool *)arg;
+	char path[PATH_MAX];
+
+	file_root = tree.root;
+	tree_put(&tree, "/proc/cpuinfo", "model name : any\n");
+	setenv("XDG_CACHE_HOME", tree.root, 1);
+	if (has_cache)
+		tree_put(&tree, "/ktask/x", "");
+	snprintf(path, sizeof(path), "%s/proc/cpuinfo", tree.root);
+	ktest_check(inotify_add_watch(notices, path, IN_OPEN) >= 0);
+	ktest_check(ktask_autotune_get("unknown", &tuned) == -ENOENT);
+	ktest_check(was_opened(notices) == has_cache);
+	close(notices);
+	return 0;
+}
+
+/* Some kernels take 10 ms to open it. */
+static void the_machine_is_told_only_where_a_file_may_be(void **state)
+{
+	bool has_cache = false;
+
+	assert_int_equal(ktest_in_child(read_counts, &has_cache), 0);
+	has_cache = true;
+	assert_int_equal(ktest_in_child(read_counts, &has_cache), 0);
+}
+
 /* ---- what jobs find ---- */
 
 #define HOUR_NS (3600 * SECOND_NS)
@@ -363,6 +403,7 @@ static void what_jobs_once_wrote_is_ignored(void **state)
 #define T(name) cmocka_unit_test_setup_teardown(name, make_cache, remove_cache)
 
 KTEST_MAIN(T(jobs_begin_with_what_is_known), T(small_jobs_read_no_file),
+	   T(the_machine_is_told_only_where_a_file_may_be),
 	   T(wrong_arguments_are_refused), T(the_cache_has_an_end),
 	   T(root_measures_for_everybody), T(a_busy_hour_leaves_nothing_behind),
 	   T(what_jobs_once_wrote_is_ignored))

@@ -104,9 +104,26 @@ static void keep_entry(const struct autotune_entry *entry)
 	}
 }
 
+static void read_machine(void)
+{
+	autotune_machine(this_machine);
+}
+
+static const char *find_machine(void)
+{
+	static pthread_once_t read_once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&read_once, read_machine);
+	return this_machine;
+}
+
+/* Look for the directory first: to open /proc/cpuinfo, which tells the machine, takes a
+ * kernel before 5.18 some 10 ms on x86. */
 static void load_from(bool roots, struct autotune_cache *cache)
 {
-	autotune_read(roots, this_machine, cache);
+	if (!autotune_has_directory(roots))
+		return;
+	autotune_read(roots, find_machine(), cache);
 	for (unsigned i = 0; i < cache->nr; i++)
 		keep_entry(&cache->entries[i]);
 }
@@ -116,7 +133,6 @@ static void load_files(void)
 {
 	struct autotune_cache *cache = malloc(sizeof(*cache));
 
-	autotune_machine(this_machine);
 	if (cache) {
 		load_from(true, cache);
 		load_from(false, cache);
@@ -211,7 +227,7 @@ int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
 	block_cancellation();
 	pthread_once(&load_once, load_files);
 	keep_entry(&entry);
-	return autotune_write(&entry, this_machine, WAIT_MS, path, size);
+	return autotune_write(&entry, find_machine(), WAIT_MS, path, size);
 }
 
 int ktask_autotune_verify(char *path, size_t size)
@@ -222,5 +238,5 @@ int ktask_autotune_verify(char *path, size_t size)
 		path[0] = '\0';
 	block_cancellation();
 	pthread_once(&load_once, load_files);
-	return autotune_verify(this_machine, path, size);
+	return autotune_verify(find_machine(), path, size);
 }

@@ -76,6 +76,9 @@ void autotune_put(struct autotune_cache *cache,
 /* autotune_machine - what the counts depend on, in one line */
 void autotune_machine(char machine[AUTOTUNE_MACHINE]);
 
+/* autotune_has_directory - where root's file, or the calling user's, may be */
+bool autotune_has_directory(bool roots);
+
 /* autotune_read - of the calling user, or root's; false: there is none */
 bool autotune_read(bool roots, const char *machine,
 		   struct autotune_cache *cache);

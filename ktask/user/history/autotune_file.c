@@ -247,20 +247,39 @@ static bool read_from(int directory, const char *name, uid_t owner,
 	return right;
 }
 
+/* The directory of root's file or of the calling user's own; negative: there is none. */
+static int open_cache(bool roots, uid_t *owner)
+{
+	char base[FILE_PATH];
+
+	*owner = roots ? 0 : geteuid();
+	if (roots)
+		snprintf(base, sizeof(base), "%s" ROOTS_BASE, file_root);
+	else if (!find_base(base, sizeof(base)))
+		return -ENOENT;
+	return open_directory(base, *owner, false);
+}
+
+bool autotune_has_directory(bool roots)
+{
+	uid_t owner;
+	int directory = open_cache(roots, &owner);
+
+	if (directory >= 0)
+		close(directory);
+	return directory >= 0;
+}
+
 bool autotune_read(bool roots, const char *machine,
 		   struct autotune_cache *cache)
 {
-	uid_t owner = roots ? 0 : geteuid();
-	char base[FILE_PATH], name[FILE_NAME];
+	char name[FILE_NAME];
+	uid_t owner;
 	bool found;
 	int directory;
 
 	cache->nr = 0;
-	if (roots)
-		snprintf(base, sizeof(base), "%s" ROOTS_BASE, file_root);
-	else if (!find_base(base, sizeof(base)))
-		return false;
-	directory = open_directory(base, owner, false);
+	directory = open_cache(roots, &owner);
 	if (directory < 0)
 		return false;
 	file_name(machine, name);
