@@ -44,7 +44,7 @@ struct ktask_registration {
 	uint64_t longest_ns; /* L */
 	uint64_t cpu_ns; /* L */
 	struct calls_seen *seen; /* L; of a trial; NULL: there is none */
-	uintptr_t fail_pos; /* L; lowest piece that failed; 0: none */
+	uintptr_t fail_pos; /* L; piece that failed, see below; 0: none */
 	int fail_error; /* L */
 };
 
@@ -72,7 +72,7 @@ uintptr_t registration_next(struct ktask_registration *registration,
 int registration_add(struct ktask_registration *registration, uintptr_t start,
 		     uintptr_t end);
 
-/** registration_note_failure - at @pos; the lowest is kept */
+/** registration_note_failure - to register, at @pos; the lowest is kept */
 void registration_note_failure(struct ktask_registration *registration,
 			       uintptr_t pos, int error);
 

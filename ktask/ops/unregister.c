@@ -13,6 +13,19 @@ static const struct ktask_op op_unregister = {
 	.name = "unregister",
 };
 
+/* The first is kept, where registering keeps the lowest: nothing ends here, so each piece
+ * may fail, and what made the first one fail may explain the others. */
+static void note_failure(struct ktask_registration *registration, uintptr_t pos,
+			 int error)
+{
+	pthread_mutex_lock(&registration->lock);
+	if (!registration->fail_pos) {
+		registration->fail_pos = pos;
+		registration->fail_error = error;
+	}
+	pthread_mutex_unlock(&registration->lock);
+}
+
 /* Positions count pieces from the last one on. */
 static int unregister_chunk(void *first, void *last, void *arg)
 {
@@ -28,8 +41,7 @@ static int unregister_chunk(void *first, void *last, void *arg)
 		if (registration_is_foreign(registration))
 			return error;
 		if (error)
-			registration_note_failure(registration, piece->start,
-						  error);
+			note_failure(registration, piece->start, error);
 		/* Gone: see forget_gone(). */
 		piece->end = piece->start;
 	}
@@ -78,7 +90,7 @@ static int unregister_in_order(struct register_call *call)
 		if (registration_is_foreign(registration))
 			return error;
 		if (error)
-			registration_note_failure(registration, pos, error);
+			note_failure(registration, pos, error);
 		stop = register_call_stop(call);
 	}
 	call->jobs.cpu_ns += registration->cpu_ns;

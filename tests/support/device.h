@@ -36,6 +36,8 @@ struct device {
 	int fail_error;
 	int take_error;
 	int (*before)(struct device *device, char *start, char *end);
+	/* What unregistering answers; NULL: take_error. */
+	int (*answer_take)(struct device *device, char *start, char *end);
 	void *arg;
 };
 
@@ -101,7 +103,8 @@ static inline int device_unregister(void *start, void *end, void *arg)
 			 (char *)end != device->last_taken;
 	device->last_taken = start;
 	pthread_mutex_unlock(&device->lock);
-	return device->take_error;
+	return device->answer_take ? device->answer_take(device, start, end)
+				   : device->take_error;
 }
 
 static inline struct ktask_register_ctl device_ctl(struct device *device,

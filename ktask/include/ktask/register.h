@@ -140,15 +140,16 @@ KTASK_API int ktask_register(struct ktask_registration **registration,
  *
  * The last one first; several at once where the device takes that
  * (KTASK_REGISTER_PARALLEL), which then may end in any order.  A piece is taken back in
- * one call, however long that takes.  A piece whose function fails is given up, the
- * others are taken back.  After a deadline or a cancel @registration has the rest, and
- * the call can be repeated.
+ * one call, however long that takes.  A piece whose function fails is given up, which
+ * counts as taking it back, and the others are taken back.  After a deadline or a cancel
+ * @registration has the rest, and the call can be repeated.
  *
  * In the child of a fork the memory is not registered: the pieces are only
  * forgotten.
  *
  * Return: 0; the first error of @ctl->unregister_func, everything else having
  * been taken back; -ETIMEDOUT, -ECANCELED: there is a rest; -EINVAL, -E2BIG.
+ * fail_offset of the result is that of the piece whose function failed first.
  */
 KTASK_API int ktask_unregister(struct ktask_registration **registration,
 			       const struct ktask_opts *opts);

@@ -2,6 +2,8 @@
 /*
  * register: where a call of the device fails, whichever it is, every piece is
  * taken back, the last first, and the first byte that is not registered is told.
+ * A piece that cannot be taken back, whichever it is, is given up, and keeps no
+ * other from being taken back.
  */
 #include "ktest.h"
 
@@ -171,7 +173,162 @@ static void one_thread_takes_the_last_one_first(void **state)
 	munmap(at, LEN);
 }
 
+/* ---- taking back fails ---- */
+
+static const unsigned both_ways[] = { 0, KTASK_REGISTER_PARALLEL };
+
+static void begin_registered(struct attempt *attempt, unsigned flags, char *at)
+{
+	device_init(attempt->device);
+	attempt->device->any_order = flags;
+	attempt_to_register(attempt, flags, at);
+	assert_int_equal(attempt->error, 0);
+}
+
+static void attempt_to_unregister(struct attempt *attempt,
+				  ktask_progress_func progress)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+
+	memset(&attempt->result, 0, sizeof(attempt->result));
+	attempt->result.struct_size = sizeof(attempt->result);
+	opts.result = &attempt->result;
+	opts.progress_func = progress;
+	attempt->error = ktask_unregister(&attempt->registration, &opts);
+}
+
+/* Each piece was tried once, and nothing is left to try. */
+static void check_that_all_were_tried(const struct attempt *attempt)
+{
+	assert_null(attempt->registration);
+	assert_int_equal(attempt->device->takes, LEN / UNIT);
+	assert_int_equal(attempt->device->nr, 0);
+	assert_int_equal(attempt->device->wrong, 0);
+	assert_int_equal(attempt->result.error, attempt->error);
+	assert_int_equal(attempt->result.chunks, LEN / UNIT);
+	assert_int_equal(attempt->result.units, LEN);
+}
+
+/* Slow enough for helpers to take part. */
+static int fail_there_later(struct device *device, char *start, char *end)
+{
+	usleep(200);
+	return fail_there(device, start, end);
+}
+
+static void every_piece_may_be_given_up(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	for (size_t i = 0; i < 2 * LEN / UNIT; i++) {
+		size_t offset = i / 2 * UNIT;
+
+		begin_registered(&attempt, both_ways[i % 2], at);
+		device.answer_take = fail_there_later;
+		device.arg = at + offset;
+		attempt_to_unregister(&attempt, NULL);
+		assert_int_equal(attempt.error, -EBUSY);
+		check_that_all_were_tried(&attempt);
+		assert_int_equal(attempt.result.fail_error, -EBUSY);
+		assert_ptr_equal(attempt.result.fail_pos, at + offset);
+		assert_int_equal(attempt.result.fail_offset, offset);
+	}
+	munmap(at, LEN);
+}
+
+/* By its number, from 1 on. */
+static int fail_by_number(struct device *device, char *start, char *end)
+{
+	return (int)((size_t)(start - (char *)device->arg) / UNIT) + 1;
+}
+
+/* In order that is the last piece. */
+static void of_several_errors_the_first_is_told(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(both_ways); i++) {
+		begin_registered(&attempt, both_ways[i], at);
+		device.answer_take = fail_by_number;
+		device.arg = at;
+		attempt_to_unregister(&attempt, NULL);
+		check_that_all_were_tried(&attempt);
+		if (!both_ways[i])
+			assert_int_equal(attempt.error, LEN / UNIT);
+		assert_in_range(attempt.error, 1, LEN / UNIT);
+		assert_int_equal(attempt.result.fail_error, attempt.error);
+		assert_int_equal(attempt.result.fail_offset,
+				 (size_t)(attempt.error - 1) * UNIT);
+	}
+	munmap(at, LEN);
+}
+
+static int stop_at_once(const struct ktask_progress *progress, void *arg)
+{
+	return 1;
+}
+
+static void what_was_given_up_is_not_tried_again(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	begin_registered(&attempt, 0, at);
+	device.answer_take = fail_there;
+	device.arg = at + LEN - UNIT;
+	attempt_to_unregister(&attempt, stop_at_once);
+	assert_int_equal(attempt.error, -ECANCELED);
+	assert_non_null(attempt.registration);
+	assert_int_equal(device.takes, 1);
+	assert_int_equal(attempt.result.fail_error, -EBUSY);
+	assert_int_equal(attempt.result.fail_offset, LEN - UNIT);
+	attempt_to_unregister(&attempt, NULL);
+	assert_int_equal(attempt.error, 0);
+	assert_null(attempt.registration);
+	assert_int_equal(device.takes, LEN / UNIT);
+	assert_int_equal(device.wrong, 0);
+	munmap(at, LEN);
+}
+
+/* And why it was undone is told all the same. */
+static void undoing_goes_on_behind_any_piece(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	for (size_t i = 0; i < 2 * LEN / UNIT; i++) {
+		unsigned flags = both_ways[i % 2];
+
+		device_init(&device);
+		device.any_order = flags;
+		device.fail_call = LEN / UNIT;
+		device.answer_take = fail_there;
+		device.arg = at + i / 2 * UNIT;
+		attempt_to_register(&attempt, flags, at);
+		assert_int_equal(attempt.error, -ENODEV);
+		assert_int_equal(attempt.result.fail_error, -ENODEV);
+		if (!flags)
+			assert_int_equal(attempt.result.fail_offset,
+					 LEN - UNIT);
+		assert_null(attempt.registration);
+		assert_int_equal(device.takes, LEN / UNIT - 1);
+		assert_int_equal(device.nr, 0);
+		assert_int_equal(device.wrong, 0);
+	}
+	munmap(at, LEN);
+}
+
 KTEST_MAIN(KTEST(every_call_may_fail),
 	   KTEST(every_piece_may_fail_among_several),
 	   KTEST(a_device_may_disappear), KTEST(codes_pass_unchanged),
-	   KTEST(one_thread_takes_the_last_one_first))
+	   KTEST(one_thread_takes_the_last_one_first),
+	   KTEST(every_piece_may_be_given_up),
+	   KTEST(of_several_errors_the_first_is_told),
+	   KTEST(what_was_given_up_is_not_tried_again),
+	   KTEST(undoing_goes_on_behind_any_piece))
