@@ -55,6 +55,13 @@ static int make_ring(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* What a closed ring had stays charged until the kernel comes to it. */
+static void close_ring(int fd)
+{
+	call_register(fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
+	close(fd);
+}
+
 static int clone_slots(int ring_fd, int scratch_fd, unsigned slot, unsigned nr)
 {
 	struct clone_buffers clone = {
@@ -210,10 +217,13 @@ static bool can_clone(int scratch_fd)
 
 	if (ring_fd < 0)
 		return false;
-	can = !call_register(scratch_fd, IORING_REGISTER_BUFFERS, parts, 1) &&
+	/* Nothing is there to clone: of that, -EINVAL means that the kernel cannot, and
+	 * older ones take milliseconds to give a page back. */
+	can = clone_slots(ring_fd, scratch_fd, 1, 1) != -EINVAL &&
+	      !call_register(scratch_fd, IORING_REGISTER_BUFFERS, parts, 1) &&
 	      !call_register(ring_fd, IORING_REGISTER_BUFFERS, parts, 2) &&
 	      !clone_slots(ring_fd, scratch_fd, 1, 1);
-	close(ring_fd);
+	close_ring(ring_fd);
 	return can;
 }
 
@@ -226,7 +236,7 @@ static int probe_kernel(void)
 	if (scratch_fd < 0)
 		return scratch_fd;
 	can = can_clone(scratch_fd);
-	close(scratch_fd);
+	close_ring(scratch_fd);
 	return can;
 }
 
