@@ -34,8 +34,9 @@ class _Pinned(mmap.mmap):
     registration: ktask.Registration | None = None
 
     def __del__(self) -> None:
-        if self.registration is not None:
-            self.registration.unregister()
+        # Its own end unregisters, and needs no module: when Python ends, these may
+        # have lost their names.  Nobody is there to be told if CUDA refuses by then.
+        self.registration = None
 
 
 def pinned_empty(

@@ -3,9 +3,12 @@
 
 import ctypes
 import mmap
+import os
 import shutil
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +37,16 @@ def locked_kib():
         return next(int(line.split()[1]) for line in status if line.startswith("VmLck"))
 
 
+def run_python(program, *arguments):
+    """In a process of its own, which finds the modules of the tests."""
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    return subprocess.run(
+        [sys.executable, "-B", "-c", program, *map(str, arguments)],
+        capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
 class Memory(mmap.mmap):
     """Private anonymous memory."""
 
@@ -53,10 +66,13 @@ class Cuda:
 
     SOURCE = r"""
         #include <stddef.h>
+        #include <stdio.h>
         #include <stdlib.h>
         #include <string.h>
         #include <unistd.h>
         int answer, pieces;
+        int take_answer; /* of unregistering */
+        int tells; /* each call to unregister, on standard output */
         volatile int held, waits; /* unregistering waits while it is held */
         size_t bytes;
         static struct { char *start; size_t length; } known[1024];
@@ -75,6 +91,10 @@ class Cuda:
                         waits = 1;
                         usleep(1000);
                 }
+                if (tells)
+                        dprintf(1, "unregister\n");
+                if (take_answer)
+                        return take_answer;
                 for (int i = 0; i < pieces; i++)
                         if (known[i].start == start) {
                                 known[i] = known[--pieces];

@@ -11,34 +11,13 @@ import gc
 import os
 import sys
 import threading
-import types
 import weakref
 
 import pytest
-from conftest import Memory, address_of
+from conftest import Memory
+from made_up_torch import Tensor, make_torch
 
 import ktask
-
-
-class Tensor:
-    """What ktask asks of a tensor."""
-
-    def __init__(self, memory, device="cpu", contiguous=True):
-        self._memory = memory
-        self.device = types.SimpleNamespace(type=device)
-        self._contiguous = contiguous
-
-    def data_ptr(self):
-        return address_of(self._memory)
-
-    def is_contiguous(self):
-        return self._contiguous
-
-    def numel(self):
-        return len(self._memory) // 2
-
-    def element_size(self):
-        return 2
 
 
 def test_a_tensor_of_the_cpu():
@@ -163,42 +142,9 @@ def test_without_a_libcudart(tmp_path):
     assert raised.value.errno == errno.ELIBACC
 
 
-class Size(tuple):
-    def numel(self):
-        count = 1
-        for length in self:
-            count *= length
-        return count
-
-
-class Flat:
-    def __init__(self, memory, count, shape=None):
-        self.memory = memoryview(memory)
-        self.count = count
-        self.shape = shape
-
-    def data_ptr(self):
-        return address_of(self.memory)
-
-    def view(self, shape):
-        return Flat(self.memory, self.count, tuple(shape))
-
-
 @pytest.fixture
 def cuda(monkeypatch, libcudart):
-    float32 = types.SimpleNamespace(itemsize=4)
-    torch = types.SimpleNamespace(
-        cuda=types.SimpleNamespace(
-            is_available=lambda: True, init=lambda: libcudart.begun.append(True)
-        ),
-        Size=lambda sizes: Size(sizes),
-        get_default_dtype=lambda: float32,
-        frombuffer=lambda memory, dtype, count: Flat(memory, count),
-        empty=lambda shape, dtype, pin_memory=False: (
-            types.SimpleNamespace(element_size=lambda: dtype.itemsize)
-            if shape == () else ("torch's own", shape, pin_memory)
-        ),
-    )
+    torch = make_torch(lambda: libcudart.begun.append(True))
     monkeypatch.setitem(sys.modules, "torch", torch)
     register = functools.partial(ktask.register_cuda, library=libcudart.path)
     monkeypatch.setattr(ktask, "register_cuda", register)
