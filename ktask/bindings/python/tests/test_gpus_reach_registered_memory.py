@@ -7,9 +7,10 @@ the calls are the same.
 
 import ctypes
 import os
+import re
 
 import pytest
-from conftest import PAGE, Memory, address_of, pages_present
+from conftest import PAGE, Memory, address_of, pages_present, run_python
 
 import ktask
 
@@ -52,12 +53,15 @@ class Gpu:
     def free(self, at):
         self.call("cudaFree", ctypes.c_void_p(at))
 
+    def try_copy(self, to, source, length, way):
+        return self.library.cudaMemcpyAsync(
+            ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(length), way,
+            None,
+        ) or self.library.cudaDeviceSynchronize()
+
     def copy(self, to, source, length, way):
-        self.call(
-            "cudaMemcpyAsync", ctypes.c_void_p(to), ctypes.c_void_p(source),
-            ctypes.c_size_t(length), way, None,
-        )
-        self.call("cudaDeviceSynchronize")
+        answer = self.try_copy(to, source, length, way)
+        assert answer == 0, f"copy: cudaError {answer}"
 
     def type_of(self, address):
         attributes = (ctypes.c_int * 64)()
@@ -123,6 +127,42 @@ def test_memory_that_is_absent_is_registered_with_its_contents(gpu):
         gpu.copy(address_of(back), device, UNIT, TO_HOST)
     assert back == bytes(UNIT - 1) + b"\7"
     gpu.free(device)
+
+
+def copy_across_an_edge(path, way):
+    """Say what that does.  It may leave CUDA unusable: in a process of its own."""
+    gpu = Gpu(ctypes.CDLL(path), path) if path else Gpu(load_runtime(), None)
+    memory, data = Memory(2 * UNIT), os.urandom(UNIT)
+    source, back = bytearray(data), bytearray(UNIT)
+    middle = address_of(memory) + UNIT // 2
+    device = gpu.allocate(UNIT)
+    held = register(gpu, memory)
+    assert [length for _, length in held.pieces] == [UNIT, UNIT]
+    if way == TO_DEVICE:
+        ctypes.memmove(middle, data, UNIT)
+        error = gpu.try_copy(device, middle, UNIT, TO_DEVICE)
+        if not error:
+            gpu.copy(address_of(back), device, UNIT, TO_HOST)
+    else:
+        gpu.copy(device, address_of(source), UNIT, TO_DEVICE)
+        error = gpu.try_copy(middle, device, UNIT, TO_HOST)
+        back = ctypes.string_at(middle, UNIT)
+    right = "copied" if back == data else "copied what is wrong"
+    print(f"error {error}" if error else right, flush=True)
+    os._exit(0)
+
+
+@pytest.mark.parametrize("way", [TO_DEVICE, TO_HOST])
+def test_a_copy_across_an_edge_fails_or_is_right(gpu, way):
+    said = run_python(
+        "import sys, test_gpus_reach_registered_memory as here\n"
+        "here.copy_across_an_edge(sys.argv[1], int(sys.argv[2]))",
+        gpu.path or "", way,
+    )
+    assert said.returncode == 0, said.stderr
+    outcome = said.stdout.strip()
+    print(f"a copy across an edge, way {way}: {outcome}")
+    assert outcome == "copied" or re.fullmatch(r"error [1-9][0-9]*", outcome)
 
 
 def test_pinned_tensors_are_pinned_for_torch():
