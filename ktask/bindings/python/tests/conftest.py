@@ -20,11 +20,17 @@ def address_of(memory):
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-def pages_present(memory):
-    vec = (ctypes.c_ubyte * (-(-len(memory) // PAGE)))()
-    address = ctypes.c_void_p(address_of(memory))
-    assert _libc.mincore(address, ctypes.c_size_t(len(memory)), vec) == 0
+def pages_at(address, length):
+    """Of the pages that have these bytes, those that are present."""
+    length += address % PAGE
+    begin = ctypes.c_void_p(address - address % PAGE)
+    vec = (ctypes.c_ubyte * (-(-length // PAGE)))()
+    assert _libc.mincore(begin, ctypes.c_size_t(length), vec) == 0
     return sum(byte & 1 for byte in vec)
+
+
+def pages_present(memory):
+    return pages_at(address_of(memory), len(memory))
 
 
 def forbid(memory, offset, length):
@@ -76,14 +82,24 @@ class Cuda:
         volatile int held, waits; /* unregistering waits while it is held */
         size_t bytes;
         static struct { char *start; size_t length; } known[1024];
+        static unsigned long page_of(const char *at)
+        {
+                return (unsigned long)at / 4096;
+        }
+        /* Pages can be registered once. */
         int cudaHostRegister(void *start, size_t length, unsigned flags)
         {
-                if (answer)
-                        return answer;
+                char *last = (char *)start + length - 1;
+                if (answer || flags)
+                        return answer ? answer : 1;
+                for (int i = 0; i < pieces; i++)
+                        if (page_of(start) <= page_of(known[i].start + known[i].length - 1) &&
+                            page_of(last) >= page_of(known[i].start))
+                                return 712;
                 known[pieces].start = start;
                 known[pieces++].length = length;
                 bytes += length;
-                return (unsigned long)start % 4096 || flags;
+                return 0;
         }
         int cudaHostUnregister(void *start)
         {

@@ -10,7 +10,8 @@ import os
 import re
 
 import pytest
-from conftest import PAGE, Memory, address_of, pages_present, run_python
+from conftest import PAGE, Memory, address_of, pages_at, pages_present, run_python
+from made_up_torch import Tensor
 
 import ktask
 
@@ -163,6 +164,107 @@ def test_a_copy_across_an_edge_fails_or_is_right(gpu, way):
     outcome = said.stdout.strip()
     print(f"a copy across an edge, way {way}: {outcome}")
     assert outcome == "copied" or re.fullmatch(r"error [1-9][0-9]*", outcome)
+
+
+def make_tensor(memory=None):
+    """Of torch where there is one; without memory, where malloc leaves it."""
+    try:
+        import torch
+    except ImportError:
+        return Tensor(memory or memoryview(Memory(SIZE + PAGE))[64 : SIZE + 64])
+    if memory is not None:
+        return torch.frombuffer(memory, dtype=torch.uint8)
+    return torch.empty(SIZE, dtype=torch.uint8)
+
+
+def check_pinned(gpu, tensor):
+    ends = (tensor.data_ptr(), tensor.data_ptr() + SIZE - 1)
+    assert {gpu.type_of(end) for end in ends} == {HOST}
+    # A made-up libcudart is not that of torch.
+    if gpu.path is None and not isinstance(tensor, Tensor):
+        import torch
+
+        torch.cuda.init()
+        assert tensor.is_pinned() and tensor[-1:].is_pinned()
+
+
+def check_unpinned(gpu, tensor):
+    ends = (tensor.data_ptr(), tensor.data_ptr() + SIZE - 1)
+    assert {gpu.type_of(end) for end in ends} == {UNREGISTERED}
+
+
+def check_copies(gpu, tensor):
+    device = gpu.allocate(UNIT)
+    for offset in range(0, SIZE, UNIT):
+        data, at = os.urandom(UNIT), tensor.data_ptr() + offset
+        ctypes.memmove(at, data, UNIT)
+        gpu.copy(device, at, UNIT, TO_DEVICE)
+        ctypes.memset(at, 0, UNIT)
+        gpu.copy(at, device, UNIT, TO_HOST)
+        assert ctypes.string_at(at, UNIT) == data
+    gpu.free(device)
+
+
+def test_a_tensor_is_registered_in_one_piece(gpu):
+    tensor = make_tensor()
+    with ktask.register_cuda(tensor, library=gpu.path, unit=SIZE) as held:
+        assert held.pieces == [(0, SIZE)]
+        check_pinned(gpu, tensor)
+        check_copies(gpu, tensor)
+    check_unpinned(gpu, tensor)
+
+
+def test_a_tensor_that_begins_at_a_page_is_registered_by_units(gpu):
+    tensor = make_tensor(Memory(SIZE))
+    with register(gpu, tensor) as held:
+        assert [length for _, length in held.pieces] == [UNIT] * (SIZE // UNIT)
+        check_pinned(gpu, tensor)
+        check_copies(gpu, tensor)
+    check_unpinned(gpu, tensor)
+
+
+def test_a_tensor_whose_units_share_pages_is_refused_or_copied(gpu):
+    tensor = make_tensor()
+    try:
+        held = register(gpu, tensor)
+    except ktask.Error as error:
+        print(f"units that share pages: {error}")
+        assert error.offset % UNIT == 0
+    else:
+        print("units that share pages are registered")
+        with held:
+            check_copies(gpu, tensor)
+    check_unpinned(gpu, tensor)
+    # Nothing is left of it.
+    with ktask.register_cuda(tensor, library=gpu.path, unit=SIZE):
+        check_copies(gpu, tensor)
+
+
+def test_a_tensor_that_was_populated_is_pinned_by_others(gpu):
+    tensor = make_tensor()
+    begin = tensor.data_ptr()
+    assert ktask.populate(tensor).bytes == SIZE
+    assert pages_at(begin, SIZE) == -(-(begin % PAGE + SIZE) // PAGE)
+    # As torch.cuda.cudart().cudaHostRegister() does.
+    gpu.call("cudaHostRegister", ctypes.c_void_p(begin), ctypes.c_size_t(SIZE), 0)
+    check_pinned(gpu, tensor)
+    check_copies(gpu, tensor)
+    gpu.call("cudaHostUnregister", ctypes.c_void_p(begin))
+    check_unpinned(gpu, tensor)
+
+
+def test_a_tensor_that_was_populated_is_pinned_by_torch():
+    torch = pytest.importorskip("torch", reason="no torch: make check-torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no GPU here")
+    tensor = torch.empty(SIZE // 4, dtype=torch.float32)
+    ktask.populate(tensor)
+    tensor.copy_(torch.arange(SIZE // 4, dtype=torch.float32))
+    pinned = tensor.pin_memory()
+    assert pinned.is_pinned() and torch.equal(pinned, tensor)
+    there = pinned.to("cuda", non_blocking=True)
+    torch.cuda.synchronize()
+    assert torch.equal(there.cpu(), tensor)
 
 
 def test_pinned_tensors_are_pinned_for_torch():
