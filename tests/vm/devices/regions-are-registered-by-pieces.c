@@ -50,14 +50,19 @@ static void prepare_ctl(char *at)
 	ktest_check(ktask_register_verbs(&ctl, &verbs) == 0);
 }
 
-static int register_all(char *at)
+static int register_all_by(char *at, unsigned threads)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	result = (struct ktask_result)KTASK_RESULT_INIT;
 	opts.result = &result;
-	opts.max_threads = 2;
+	opts.max_threads = threads;
 	return ktask_register(&registration, at, LEN, &ctl, &opts);
+}
+
+static int register_all(char *at)
+{
+	return register_all_by(at, 2);
 }
 
 static bool nothing_is_registered(void)
@@ -170,6 +175,10 @@ static int reach_limit(void *arg)
 		    result.fail_offset < LEN);
 	ktest_check(counts_of_status(0, "VmPin:") == 0);
 	ktest_check(verbs_count("mr") == 0 && !registration);
+	/* By one thread: behind the regions that fit. */
+	ktest_check(register_all_by(at, 1) == -ENOMEM);
+	ktest_check(result.fail_offset == LEN * 5 / 8 / MR_BYTES * MR_BYTES);
+	ktest_check(counts_of_status(0, "VmPin:") == 0);
 	/* What fits is registered still. */
 	ktest_check(ktask_register(&registration, at, LEN / 2, &ctl, NULL) ==
 		    0);
