@@ -115,12 +115,14 @@ $(OUT)/ktask.pc: ktask/packaging/ktask.pc.in Makefile
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
-# Two mappings less than usual, which each start of a program would pay for.
+# Two mappings less than usual, which each start of a program would pay for.  Sorting puts
+# the large data behind the rest (ktask/util/large_static.h).
 $(OUT)/libktask-preload.so: $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
-		-Wl,-z,defs -Wl,-z,noseparate-code -Wl,-O1 -o $@ $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
+		-Wl,-z,defs -Wl,-z,noseparate-code -Wl,-O1 -Wl,--sort-section=name \
+		-o $@ $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a -ldl $(LDFLAGS)
 
 $(OUT)/ktask-commands: $(call obj,$(CLI) $(UTIL)) $(OUT)/libktask.a \

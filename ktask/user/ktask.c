@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "user/user_job.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 #include "common/struct_size.h"
 
@@ -97,7 +98,7 @@ static int do_job(struct user_job *job, const struct ktask_node *nodes,
 static struct job_buffer {
 	struct user_job job;
 	uint32_t taken;
-} job_buffers[NR_BUFFERS];
+} job_buffers[NR_BUFFERS] LARGE_STATIC;
 
 static __thread unsigned last_buffer;
 

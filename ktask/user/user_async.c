@@ -17,6 +17,7 @@
 
 #include "common/struct_size.h"
 #include "user/user_job.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 
 struct ktask_job {
@@ -30,7 +31,7 @@ struct ktask_job {
 static struct started_buffer {
 	struct ktask_job job;
 	uint32_t taken;
-} started_buffers[NR_BUFFERS];
+} started_buffers[NR_BUFFERS] LARGE_STATIC;
 
 static struct ktask_job *get_job(void)
 {

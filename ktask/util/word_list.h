@@ -26,7 +26,7 @@ static inline bool word_list_has(const char *list, const char *word)
 	size_t len;
 
 	for (; list && *list; list = word_list_next(list, len)) {
-		len = strcspn(list, ",");
+		len = (size_t)(strchrnul(list, ',') - list);
 		if (word_is(list, len, word))
 			return true;
 	}

@@ -22,6 +22,7 @@
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/large_static.h"
 #include "util/memory.h"
 
 #define NR_KNOWN 128
@@ -47,11 +48,11 @@ struct shared_area {
 	_Atomic uintptr_t start, end;
 };
 
-static struct shared_area known_areas[NR_KNOWN]; /* A: a ring */
+static struct shared_area known_areas[NR_KNOWN] LARGE_STATIC; /* A: a ring */
 static atomic_ulong nr_known; /* A: ever */
 static struct shared_area noted_areas[NR_NOTED]; /* A: no start: free */
 static atomic_flag is_finding = ATOMIC_FLAG_INIT; /* A */
-static struct area old_areas[NR_AREAS]; /* F */
+static struct area old_areas[NR_AREAS] LARGE_STATIC; /* F */
 static size_t nr_old; /* F */
 static unsigned long known_before; /* F: of nr_known, when they were read */
 static uint64_t find_ns; /* F: what the last reading took */

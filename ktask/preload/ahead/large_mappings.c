@@ -8,6 +8,7 @@
 #include "preload/ahead/joined_ranges.h"
 #include "preload/ahead/page_makers.h"
 #include "preload/shim.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 
 /* Whoever waits for a piece polls SPINS times without sleeping, then every POLL_NS, and
@@ -15,7 +16,7 @@
 #define SPINS 2000
 #define POLL_NS 50000
 
-struct large_mapping large_mappings[AHEAD_MAPPINGS];
+struct large_mapping large_mappings[AHEAD_MAPPINGS] LARGE_STATIC;
 atomic_uint shim_ahead_watched;
 _Atomic uintptr_t shim_ahead_lowest = UINTPTR_MAX, shim_ahead_highest;
 

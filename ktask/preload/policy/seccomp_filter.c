@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "preload/shim.h"
+#include "util/large_static.h"
 #include "util/raw_syscalls.h"
 
 enum { UNKNOWN, CLEAR, FORBIDDEN };
@@ -232,7 +233,7 @@ bool shim_filter_allows(void)
 
 static bool program_lets_work(const void *program)
 {
-	static struct sock_filter code[BPF_MAXINSNS];
+	static struct sock_filter code[BPF_MAXINSNS] LARGE_STATIC;
 	static atomic_flag taken = ATOMIC_FLAG_INIT;
 	struct sock_fprog copy;
 	int error = shim_copy_in(&copy, program, sizeof(copy));

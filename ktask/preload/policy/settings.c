@@ -17,6 +17,7 @@
 #include <sys/auxv.h>
 
 #include "preload/shim.h"
+#include "util/large_static.h"
 
 #define NAME_BYTES 64
 #define POOL_BYTES (4 * PATH_MAX)
@@ -40,7 +41,7 @@ static const char *const setting_names[] = {
 #define NR_NAMES (sizeof(setting_names) / sizeof(setting_names[0]))
 
 static char *setting_values[NR_NAMES];
-static char text_pool[POOL_BYTES];
+static char text_pool[POOL_BYTES] LARGE_STATIC_BEGUN;
 static size_t pool_used;
 static char program_name[NAME_BYTES];
 static bool are_copied;

@@ -242,7 +242,7 @@ static void read_calls(const char *text)
 	if (!text)
 		return;
 	for (;;) {
-		size_t len = strcspn(text, ",");
+		size_t len = (size_t)(strchrnul(text, ',') - text);
 		int call = word_index(text, len, shim_call_names,
 				      SHIM_DEFAULT_CALLS);
 

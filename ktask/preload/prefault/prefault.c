@@ -61,6 +61,7 @@
 
 #include "preload/shim.h"
 #include "util/assertion.h"
+#include "util/large_static.h"
 #include "util/memory.h"
 #include "util/scoped.h"
 
@@ -85,7 +86,7 @@ struct prefault {
 	struct ktask_result result; /* O */
 };
 
-static struct prefault prefault_jobs[NR_JOBS];
+static struct prefault prefault_jobs[NR_JOBS] LARGE_STATIC;
 static atomic_uint nr_jobs; /* A: that are not FREE */
 
 static bool change_state(struct prefault *job, int from, int to)

@@ -40,6 +40,7 @@
 
 #include "preload/shim.h"
 #include "util/assertion.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 
 /* Mappings, and parts of them that holes have left. */
@@ -66,7 +67,7 @@ struct made {
 	uintptr_t segment; /* L; as kind */
 };
 
-static struct made first_table[NR_SLOTS];
+static struct made first_table[NR_SLOTS] LARGE_STATIC;
 static struct made *_Atomic made_table = first_table; /* L: before nr_made */
 static size_t nr_slots = NR_SLOTS; /* L; read with the lock only */
 static atomic_size_t nr_made; /* L */

@@ -36,3 +36,18 @@ load shim.bash
 	command -v readelf >/dev/null || skip "no readelf"
 	[ "$(readelf -lW "$SHIM" | grep -c '^ *LOAD')" = 2 ]
 }
+
+@test "small variables of the shim share a few pages" {
+	command -v nm >/dev/null || skip "no nm"
+	# Of less than 2 KiB.  Those of a thread have offsets for addresses.
+	run perl -e 'my %page;
+		for (`nm -S "$ARGV[0]"`) {
+			next unless /^([0-9a-f]+) ([0-9a-f]+) [bB] /;
+			my ($page, $bytes) = (hex($1) >> 12, hex($2));
+			$page{$page}++ if $page && $bytes < 2048;
+		}
+		print scalar(keys %page), "\n"' "$SHIM"
+	echo "$output pages"
+	[ "$output" -ge 1 ]
+	[ "$output" -le 2 ]
+}

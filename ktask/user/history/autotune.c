@@ -22,6 +22,7 @@
 
 #include "core/deps.h"
 #include "user/history/autotune.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 #include "common/struct_size.h"
 
@@ -39,7 +40,7 @@ struct cached_entry {
 	uint32_t ready; /* the name is written; A */
 };
 
-static struct cached_entry cached_entries[AUTOTUNE_MAX];
+static struct cached_entry cached_entries[AUTOTUNE_MAX] LARGE_STATIC;
 static uint32_t
 	nr_cached; /* entries that were begun, AUTOTUNE_MAX at most; A */
 static uint32_t files_loaded;

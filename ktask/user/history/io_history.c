@@ -12,6 +12,7 @@
 
 #include "user/history/io_history.h"
 #include "user/history/autotune.h"
+#include "util/large_static.h"
 
 /* Kinds of jobs; a new one replaces the oldest. */
 #define NR_ENTRIES 16
@@ -22,7 +23,7 @@ struct entry {
 	struct kt_io io;
 };
 
-static struct entry io_history[NR_ENTRIES]; /* L */
+static struct entry io_history[NR_ENTRIES] LARGE_STATIC; /* L */
 static unsigned nr_entries; /* that were ever added; L */
 static uint32_t history_locked; /* the lock */
 

@@ -20,6 +20,7 @@
 #include "user/limits/cgroup.h"
 #include "user/pool/user_pool.h"
 #include "util/clock.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 
 /* Version 1 has numbers near 2^63 for "no limit". */
@@ -314,7 +315,7 @@ static struct {
 	uint32_t busy; /* 0, or the id of the process whose thread refreshes */
 	uint64_t due_ns; /* A */
 	uint32_t now, start; /* threads; 0: never refreshed; A */
-} this_process;
+} this_process LARGE_STATIC;
 
 /*
  * One thread refreshes; the others use what was found before.  In the child of a fork

@@ -18,11 +18,12 @@
 #include "core/deps.h"
 #include "util/file.h"
 #include "user/machine/topo.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 
 #define STATES_MAX 32
 
-static struct topo first_machine;
+static struct topo first_machine LARGE_STATIC;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
 static struct {

@@ -24,6 +24,7 @@
 #include "user/pool/user_helper.h"
 #include "user/limits/permits.h"
 #include "user/machine/topo.h"
+#include "util/large_static.h"
 #include "util/scoped.h"
 
 /* Helpers made at once by the first job, so that jobs which start while it
@@ -48,11 +49,14 @@ static struct {
 	uint32_t ready; /* init_pool() succeeded; I, A */
 	struct kt_cap machine; /* A */
 	struct kt_cap nodes[TOPO_NODES_MAX]; /* A */
-} process_pool;
+} process_pool LARGE_STATIC;
 
 /* Until the process exits; A.  Not above: of a process without helpers no page of that is
  * touched. */
 static uint32_t is_open = 1;
+/* init_pool() was called: only then is there anything to raise at the end; A.  Not above
+ * either. */
+static uint32_t has_begun;
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
@@ -148,6 +152,7 @@ static void watch_process(void)
 
 static void init_pool(void)
 {
+	kt_store(&has_begun, 1);
 	pthread_once(&watch_once, watch_process);
 	set_caps();
 	permits_open(process_pool.machine.limit);
@@ -175,7 +180,8 @@ static void raise_all(void)
 __attribute__((destructor)) static void at_exit(void)
 {
 	kt_store_release(&is_open, 0);
-	raise_all();
+	if (kt_load(&has_begun))
+		raise_all();
 }
 
 /* For a child that was made without the C library's fork handlers (clone, _Fork). */
