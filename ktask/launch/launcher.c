@@ -33,6 +33,8 @@
 #define SHIM "libktask-preload.so"
 #define COMMANDS "ktask-commands"
 #define PRELOAD "LD_PRELOAD="
+/* Longer paths are left to ktask-commands: each page of stack costs a page fault. */
+#define SHORT_PATH 512
 /* As execvp() searches where there is no PATH. */
 #define USUAL_PATH "/bin:/usr/bin"
 
@@ -40,10 +42,8 @@ struct launch {
 	long argc;
 	char **argv;
 	char **envp;
-	/* LD_PRELOAD=PATH; before that is known, in the place of PATH, the directory that
-	 * this program lies in, with a slash at its end. */
-	char preload[sizeof(PRELOAD) + PATH_MAX];
-	size_t directory_len;
+	/* LD_PRELOAD=PATH */
+	char preload[sizeof(PRELOAD) + SHORT_PATH];
 };
 
 _Noreturn void launcher_main(long *stack);
@@ -135,21 +135,26 @@ static const char *find_own_name(char *const *envp)
 	return NULL;
 }
 
-static char *find_directory(struct launch *launch)
+/*
+ * The directory that this program lies in, with a slash at its end.
+ * Return: its length; 0: not found; @size: it does not fit
+ */
+static size_t find_directory(const struct launch *launch, char *directory,
+			     size_t size)
 {
-	char *directory = launch->preload + sizeof(PRELOAD) - 1;
 	const char *name = find_own_name(launch->envp);
 	const long args[6] = { AT_FDCWD, (long)"/proc/self/exe",
-			       (long)directory, PATH_MAX - 1 };
+			       (long)directory, (long)size - 1 };
 	long len = raw_syscall(SYS_readlinkat, args);
 
 	/* If /proc is not mounted.  Does not follow a symbolic link. */
-	if (len <= 0 && name && join_text(directory, PATH_MAX, name, 0, name))
+	if (len <= 0 && name && join_text(directory, size, name, 0, name))
 		len = (long)text_length(name);
+	if (len == (long)size - 1)
+		return size;
 	while (len > 0 && directory[len - 1] != '/')
 		len--;
-	launch->directory_len = len > 0 ? (size_t)len : 0;
-	return directory;
+	return len > 0 ? (size_t)len : 0;
 }
 
 /* ---- running a command ---- */
@@ -202,16 +207,18 @@ static bool is_path_usable(const char *path)
 static bool find_shim(struct launch *launch)
 {
 	static const char search_path[][40] = { SHIM, "../lib/ktask/" SHIM };
-	char *path = find_directory(launch);
+	char *path = launch->preload + sizeof(PRELOAD) - 1;
+	size_t len = find_directory(launch, path, SHORT_PATH);
 
+	if (len >= SHORT_PATH)
+		return false;
 	copy_text(launch->preload, PRELOAD, sizeof(PRELOAD) - 1);
 	for (size_t i = 0; i < sizeof(search_path) / sizeof(*search_path); i++)
-		if (join_text(path, PATH_MAX, path, launch->directory_len,
-			      search_path[i]) &&
+		if (join_text(path, SHORT_PATH, path, len, search_path[i]) &&
 		    is_readable(path))
 			return is_path_usable(path);
 #ifdef KTASK_LIBDIR
-	return join_text(path, PATH_MAX, KTASK_LIBDIR "/",
+	return join_text(path, SHORT_PATH, KTASK_LIBDIR "/",
 			 sizeof(KTASK_LIBDIR "/") - 1, SHIM) &&
 	       is_readable(path) && is_path_usable(path);
 #else
@@ -239,7 +246,7 @@ static void start_by_path(char **command, char **envp)
 {
 	const char *directory = find_variable(envp, "PATH");
 	size_t name_size = text_length(*command) + 1;
-	char path[PATH_MAX], *name;
+	char path[SHORT_PATH], *name;
 
 	if (name_size >= sizeof(path))
 		return;
@@ -298,15 +305,17 @@ static void run_command(struct launch *launch, char **command)
 
 /* ---- all else ---- */
 
-static void start_commands(struct launch *launch)
+/* Not inlined: a plain run does without this frame. */
+__attribute__((noinline)) static void
+start_commands(const struct launch *launch)
 {
 	static const char search_path[][40] = { COMMANDS,
 						"../lib/ktask/" COMMANDS };
-	char *path = find_directory(launch);
+	char path[PATH_MAX];
+	size_t len = find_directory(launch, path, sizeof(path));
 
 	for (size_t i = 0; i < sizeof(search_path) / sizeof(*search_path); i++)
-		if (join_text(path, PATH_MAX, path, launch->directory_len,
-			      search_path[i]))
+		if (join_text(path, sizeof(path), path, len, search_path[i]))
 			start_program(path, launch->argv, launch->envp);
 #ifdef KTASK_LIBDIR
 	start_program(KTASK_LIBDIR "/" COMMANDS, launch->argv, launch->envp);

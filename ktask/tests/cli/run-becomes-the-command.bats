@@ -190,3 +190,13 @@ no_filter() {
 	says 1 "no path with a colon or a space" \
 		"$BATS_TEST_TMPDIR/a b/ktask" run true
 }
+
+@test "where paths are long the command is started all the same" {
+	deep=$BATS_TEST_TMPDIR/$(printf '%0200d/' 1 2 3)
+	mkdir -p "$deep"
+	cp "$ktask" "$build/ktask-commands" "$build/libktask-preload.so" "$deep"
+	printf '#!/bin/sh\necho "$LD_PRELOAD"\n' >"$deep/say"
+	chmod +x "$deep/say"
+	[ "$("$deep/ktask" run "$deep/say")" = "${deep}libktask-preload.so" ]
+	[[ "$(PATH="$deep:$PATH" "$ktask" run say)" = *libktask-preload.so ]]
+}
