@@ -4,14 +4,12 @@
  * waits for, however nested, with any priority.  It does so where the functions are
  * known to be brief; others, which may end the thread, are left to workers.
  */
-#include "support/runs.h"
+#include "support/attached_thread.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "runtime/func_kinds.h"
 
 #define MANY 300ul
 /* Nobody else ends the test's only worker sooner. */
@@ -44,18 +42,6 @@ static int count_below(void *arg)
 	if (ktrt_spawn(count_task, NULL))
 		return -ENOMEM;
 	return ktrt_wait();
-}
-
-/* For as long as its own CPU is not the runtime's it does not help. */
-static void stay_on_a_core(void)
-{
-	cpu_set_t cpus;
-	int cpu;
-
-	assert_true(ktrt_cpus(&cpu, 1) >= 1);
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
 }
 
 /* Workers do some until it is known that they are brief. */

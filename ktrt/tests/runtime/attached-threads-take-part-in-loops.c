@@ -5,13 +5,10 @@
  * given, are done by workers.  So is the rest of a loop whose chunks turn long, or whose thread
  * is moved to a CPU that is not the core which it visits.
  */
-#include "support/runs.h"
+#include "support/attached_thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
-
-#include "runtime/func_kinds.h"
 
 #define INDICES 4000ul
 /* Nobody else ends the test's only worker sooner. */
@@ -71,14 +68,19 @@ static void do_loop(size_t grain)
 	assert_int_equal(ktrt_for(0, INDICES, grain, do_range, NULL), 0);
 }
 
-static void do_reduction(size_t grain)
+static void reduce_by(ktrt_reduce_func add, size_t grain)
 {
 	unsigned long sum = 0;
 
-	assert_int_equal(ktrt_reduce(0, INDICES, grain, add_range, add_both,
-				     &sum, sizeof(sum), NULL),
+	assert_int_equal(ktrt_reduce(0, INDICES, grain, add, add_both, &sum,
+				     sizeof(sum), NULL),
 			 0);
 	assert_int_equal(sum, INDICES * (INDICES - 1) / 2);
+}
+
+static void do_reduction(size_t grain)
+{
+	reduce_by(add_range, grain);
 }
 
 /* As func_kinds.h names a function of loops. */
@@ -91,18 +93,6 @@ static int block_until_written(void *arg)
 	char byte;
 
 	return read(ends[0], &byte, 1) == 1 ? 0 : -EIO;
-}
-
-/* For as long as its own CPU is not the runtime's it does not help. */
-static void stay_on_a_core(void)
-{
-	cpu_set_t cpus;
-	int cpu;
-
-	assert_true(ktrt_cpus(&cpu, 1) >= 1);
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
 }
 
 static void start_with_one(unsigned flags)
@@ -295,12 +285,7 @@ static void do_changing_loop(size_t grain)
 
 static void do_changing_reduction(size_t grain)
 {
-	unsigned long sum = 0;
-
-	assert_int_equal(ktrt_reduce(0, INDICES, grain, add_changing, add_both,
-				     &sum, sizeof(sum), NULL),
-			 0);
-	assert_int_equal(sum, INDICES * (INDICES - 1) / 2);
+	reduce_by(add_changing, grain);
 }
 
 static void *free_worker_if_left(void *arg)

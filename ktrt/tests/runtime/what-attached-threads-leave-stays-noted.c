@@ -6,12 +6,9 @@
  * thread itself never has the task in its hand again.  Nor has another attached thread that
  * waits for the same task: it notes that, too.
  */
-#include "support/runs.h"
+#include "support/attached_thread.h"
 
 #include <pthread.h>
-#include <sched.h>
-
-#include "runtime/func_kinds.h"
 
 #define SEARCHES 3
 
@@ -22,7 +19,7 @@ static pthread_t attached;
 static struct worker *visitor;
 static struct ktrt_group *awaited;
 static unsigned kind, begun, left_done, helped;
-static char data, inner;
+static char inner;
 
 /* ---- what is left ---- */
 
@@ -94,12 +91,6 @@ static int wait_once(void *arg)
 }
 
 static const ktrt_func once = wait_once;
-
-/* Brief, but for the one time. */
-static int call_briefly(void *arg)
-{
-	return arg ? (*(const ktrt_func *)arg)(NULL) : 0;
-}
 
 /* ---- the only worker's task ---- */
 
@@ -199,41 +190,6 @@ static int search_like_others(void *arg)
 }
 
 /* ---- tests ---- */
-
-/* For as long as its own CPU is not the runtime's it does not help. */
-static void stay_on_a_core(void)
-{
-	cpu_set_t cpus;
-	int cpu;
-
-	ktest_check(ktrt_cpus(&cpu, 1) >= 1);
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	ktest_check(!sched_setaffinity(0, sizeof(cpus), &cpus));
-}
-
-static void let_help_be_known(void)
-{
-	for (int i = 0; i < 10000 && !func_is_brief(call_briefly); i++) {
-		for (int j = 0; j < 20; j++)
-			ktest_check(!ktrt_spawn(call_briefly, NULL));
-		(void)holds_soon(!sched_work_visible());
-		ktest_check(!ktrt_wait());
-	}
-	ktest_check(func_is_brief(call_briefly));
-}
-
-static void spawn_using(ktrt_func func, void *arg, unsigned mode,
-			struct ktrt_group *group)
-{
-	const struct ktrt_dep dep = { &data, 0, mode };
-	struct ktrt_attr attr = KTRT_ATTR_INIT;
-
-	attr.deps = &dep;
-	attr.nr_deps = 1;
-	attr.group = group;
-	ktest_check(!ktrt_spawn_attr(func, arg, &attr));
-}
 
 static int check_note(void *arg)
 {

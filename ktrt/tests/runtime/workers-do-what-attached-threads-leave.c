@@ -6,12 +6,9 @@
  * Once the attached thread waits for something else, no other task is taken for that one,
  * although it may have the same record.
  */
-#include "support/runs.h"
+#include "support/attached_thread.h"
 
 #include <pthread.h>
-#include <sched.h>
-
-#include "runtime/func_kinds.h"
 
 #define OTHERS 20
 
@@ -22,7 +19,7 @@ static pthread_t attached;
 static unsigned way, begun, helps, left_done, helped, others_done;
 static struct ktrt_group *awaited, *lefts;
 static struct ktrt_graph *graph;
-static char data, inner;
+static char inner;
 static struct worker *visitor;
 static struct ktrt_task *was_left, *event_holder;
 static unsigned holds_event, released, others_made, in_vain, recycled;
@@ -114,12 +111,6 @@ static void wait_somehow(void)
 			ktest_check(!ktrt_yield());
 		break;
 	}
-}
-
-/* Brief, but for the one time. */
-static int call_briefly(void *arg)
-{
-	return arg ? (*(const ktrt_func *)arg)(NULL) : 0;
 }
 
 static int help_once(void *arg)
@@ -252,41 +243,6 @@ static int do_left_and_wait(void *arg)
 }
 
 /* ---- tests ---- */
-
-/* For as long as its own CPU is not the runtime's it does not help. */
-static void stay_on_a_core(void)
-{
-	cpu_set_t cpus;
-	int cpu;
-
-	ktest_check(ktrt_cpus(&cpu, 1) >= 1);
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	ktest_check(!sched_setaffinity(0, sizeof(cpus), &cpus));
-}
-
-static void let_help_be_known(void)
-{
-	for (int i = 0; i < 10000 && !func_is_brief(call_briefly); i++) {
-		for (int j = 0; j < 20; j++)
-			ktest_check(!ktrt_spawn(call_briefly, NULL));
-		(void)holds_soon(!sched_work_visible());
-		ktest_check(!ktrt_wait());
-	}
-	ktest_check(func_is_brief(call_briefly));
-}
-
-static void spawn_using(ktrt_func func, void *arg, unsigned mode,
-			struct ktrt_group *group)
-{
-	const struct ktrt_dep dep = { &data, 0, mode };
-	struct ktrt_attr attr = KTRT_ATTR_INIT;
-
-	attr.deps = &dep;
-	attr.nr_deps = 1;
-	attr.group = group;
-	ktest_check(!ktrt_spawn_attr(func, arg, &attr));
-}
 
 static void start_runtime(unsigned flags)
 {
