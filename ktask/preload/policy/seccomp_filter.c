@@ -151,6 +151,7 @@ static const struct {
 	{ SYS_sched_yield, { 0 } },
 	{ SYS_set_mempolicy, { 0 } },
 	{ SYS_set_robust_list, { 0 } },
+	{ SYS_setpriority, { 0 } },
 #ifdef SYS_shmctl
 	{ SYS_shmctl, { 0, 2 } },
 #endif

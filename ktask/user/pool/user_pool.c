@@ -159,19 +159,27 @@ static void init_pool(void)
 	kt_store_release(&process_pool.ready, process_pool.watched);
 }
 
+static bool may_raise_all(void)
+{
+	return prio_mode() == PRIO_LEND &&
+	       process_pool.pid == (uint32_t)getpid();
+}
+
 /*
  * Raise helpers that are in chunks, and those that stayed low between two jobs: the end of
- * the process waits for them.
+ * the process waits for them.  Without any, this makes no system call: the process may
+ * have set a filter that kills for it, before which helpers were ended.
  */
 static void raise_all(void)
 {
-	if (prio_mode() != PRIO_LEND || process_pool.pid != (uint32_t)getpid())
-		return;
 	for (uint32_t i = 0; i < kt_load_acquire(&process_pool.nr); i++) {
 		struct helper *h = &process_pool.helpers[i];
 
-		if (kt_load(&h->low))
-			prio_raise(helper_tid(h));
+		if (!kt_load(&h->low))
+			continue;
+		if (!may_raise_all())
+			return;
+		prio_raise(helper_tid(h));
 	}
 }
 
