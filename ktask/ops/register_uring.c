@@ -125,7 +125,10 @@ static int add_by_scratch(int ring_fd, unsigned slot, const struct iovec *parts,
 	error = call_register(scratch_fd, IORING_REGISTER_BUFFERS, parts, nr);
 	if (!error)
 		error = clone_slots(ring_fd, scratch_fd, slot, nr);
-	close(scratch_fd);
+	if (error)
+		close_ring(scratch_fd);
+	else
+		close(scratch_fd);
 	return error;
 }
 
@@ -217,9 +220,10 @@ static bool can_clone(int scratch_fd)
 
 	if (ring_fd < 0)
 		return false;
-	/* Nothing is there to clone: of that, -EINVAL means that the kernel cannot, and
-	 * older ones take milliseconds to give a page back. */
-	can = clone_slots(ring_fd, scratch_fd, 1, 1) != -EINVAL &&
+	/* Of no ring at all -EINVAL means that the kernel cannot clone, -EBADF that it
+	 * may.  The first costs nothing; a page that was pinned in vain takes older kernels
+	 * milliseconds to give back. */
+	can = clone_slots(ring_fd, -1, 1, 1) != -EINVAL &&
 	      !call_register(scratch_fd, IORING_REGISTER_BUFFERS, parts, 1) &&
 	      !call_register(ring_fd, IORING_REGISTER_BUFFERS, parts, 2) &&
 	      !clone_slots(ring_fd, scratch_fd, 1, 1);

@@ -44,7 +44,8 @@ struct ktask_registration {
 	uint64_t longest_ns; /* L */
 	uint64_t cpu_ns; /* L */
 	struct calls_seen *seen; /* L; of a trial; NULL: there is none */
-	uintptr_t fail_pos; /* L; piece that failed, see below; 0: none */
+	/* Piece that failed: to register the lowest, to unregister the first; 0: none; L */
+	uintptr_t fail_pos;
 	int fail_error; /* L */
 };
 

@@ -38,6 +38,18 @@ static bool refuse_cloning(long number, const long args[6], long *result)
 	return number == SYS_io_uring_register && args[1] == CLONE_BUFFERS;
 }
 
+/* It says so of a ring that is none. */
+static bool kernel_clones(void)
+{
+	struct {
+		uint32_t src_fd, flags, src_off, dst_off, nr, pad[3];
+	} clone = { .src_fd = UINT32_MAX, .flags = 2, .nr = 1 };
+
+	return syscall(SYS_io_uring_register, ring.fd, CLONE_BUFFERS, &clone,
+		       1) < 0 &&
+	       errno == EBADF;
+}
+
 static int prepare_ctl(struct ktask_register_ctl *ctl,
 		       struct ktask_uring_buffers *buffers, bool clones)
 {
@@ -46,6 +58,9 @@ static int prepare_ctl(struct ktask_register_ctl *ctl,
 	syscalls_answer = clones ? NULL : refuse_cloning;
 	error = ktask_register_uring(ctl, buffers);
 	if (!clones && !error && ctl->flags)
+		error = -EPROTO;
+	if (clones && !error && kernel_clones() &&
+	    !(ctl->flags & KTASK_REGISTER_PARALLEL))
 		error = -EPROTO;
 	return error;
 }
