@@ -9,9 +9,15 @@
 #ifndef KTASK_UTIL_LARGE_STATIC_H
 #define KTASK_UTIL_LARGE_STATIC_H
 
+/* ASan guards no variable that is in a section of its own. */
+#ifdef __SANITIZE_ADDRESS__
+#define LARGE_STATIC
+#define LARGE_STATIC_BEGUN
+#else
 /* Of zeros, 2 KiB or more. */
 #define LARGE_STATIC __attribute__((section(".bss.z_large")))
 /* Of zeros, and only its beginning is used by most programs: before the others. */
 #define LARGE_STATIC_BEGUN __attribute__((section(".bss.y_begun")))
+#endif
 
 #endif /* KTASK_UTIL_LARGE_STATIC_H */

@@ -39,6 +39,8 @@ load shim.bash
 
 @test "small variables of the shim share a few pages" {
 	command -v nm >/dev/null || skip "no nm"
+	nm "$SHIM" | grep -q . || skip "the shim has no symbols"
+	ld --version | grep -q "GNU ld" || skip "other linkers do not sort sections"
 	# Of less than 2 KiB.  Those of a thread have offsets for addresses.
 	run perl -e 'my %page;
 		for (`nm -S "$ARGV[0]"`) {
