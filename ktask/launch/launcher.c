@@ -148,8 +148,10 @@ static size_t find_directory(const struct launch *launch, char *directory,
 	long len = raw_syscall(SYS_readlinkat, args);
 
 	/* If /proc is not mounted.  Does not follow a symbolic link. */
-	if (len <= 0 && name && join_text(directory, size, name, 0, name))
-		len = (long)text_length(name);
+	if (len <= 0 && name)
+		len = join_text(directory, size, name, 0, name)
+			      ? (long)text_length(name)
+			      : (long)size - 1;
 	if (len == (long)size - 1)
 		return size;
 	while (len > 0 && directory[len - 1] != '/')
