@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * All CPUs take part, because it is done before every sample and not timed; a failure
+ * Up to eight threads take part, because it is done before every sample and not timed; a failure
  * only makes the next sample noisier.
  */
 #include <pthread.h>

@@ -27,6 +27,7 @@
 #include "user/user_job.h"
 
 #define MANY 7
+#define CANNOT 70
 #define SECOND_NS 1000000000ull
 
 static struct tree tree;
@@ -270,6 +271,8 @@ static int read_counts(void *arg)
 	bool has_cache = *(bool *)arg;
 	char path[PATH_MAX];
 
+	if (notices < 0)
+		return CANNOT;
 	file_root = tree.root;
 	tree_put(&tree, "/proc/cpuinfo", "model name : any\n");
 	setenv("XDG_CACHE_HOME", tree.root, 1);
@@ -283,12 +286,15 @@ static int read_counts(void *arg)
 	return 0;
 }
 
-/* Some kernels take 10 ms to open it. */
+/* Some kernels take 10 ms for that. */
 static void the_machine_is_told_only_where_a_file_may_be(void **state)
 {
 	bool has_cache = false;
+	int status = ktest_in_child(read_counts, &has_cache);
 
-	assert_int_equal(ktest_in_child(read_counts, &has_cache), 0);
+	if (status == CANNOT << 8)
+		ktest_skip("no inotify here");
+	assert_int_equal(status, 0);
 	has_cache = true;
 	assert_int_equal(ktest_in_child(read_counts, &has_cache), 0);
 }

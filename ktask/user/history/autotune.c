@@ -118,8 +118,8 @@ static const char *find_machine(void)
 	return this_machine;
 }
 
-/* Look for the directory first: to open /proc/cpuinfo, which tells the machine, takes a
- * kernel before 5.18 some 10 ms on x86. */
+/* The directory comes first: to open /proc/cpuinfo, which tells the machine, some older
+ * kernels sleep for 10 ms on x86. */
 static void load_from(bool roots, struct autotune_cache *cache)
 {
 	if (!autotune_has_directory(roots))

@@ -87,7 +87,7 @@ typedef void (*registry_entry_func)(const struct registry_entry *entry,
  *
  * Neither allocates nor maps memory.
  *
- * Return: false if the registry is not valid.
+ * Return: false if the registry is not valid; @use may have got entries before that shows.
  */
 bool registry_read(const char *name, uid_t uid, registry_entry_func use,
 		   void *arg);

@@ -201,7 +201,7 @@ static int check_note(void *arg)
 	ktest_check(!ktrt_start(&options));
 	visitor = self_worker;
 	stay_on_a_core();
-	let_help_be_known();
+	let_call_briefly_be_known();
 	ktest_check(!ktrt_group_new(&awaited));
 	ktest_check(!ktrt_spawn(search_like_others, NULL));
 	ktest_check(holds_soon(get(begun)));

@@ -254,7 +254,7 @@ static void start_runtime(unsigned flags)
 	ktest_check(!ktrt_start(&options));
 	visitor = self_worker;
 	stay_on_a_core();
-	let_help_be_known();
+	let_call_briefly_be_known();
 	ktest_check(!ktrt_group_new(&awaited));
 	ktest_check(!ktrt_group_new(&lefts));
 	ktest_check(!ktrt_graph_new(&graph));

@@ -35,7 +35,8 @@ class _Pinned(mmap.mmap):
 
     def __del__(self) -> None:
         # Its own end unregisters, and needs no module: when Python ends, these may
-        # have lost their names.  Nobody is there to be told if CUDA refuses by then.
+        # have lost their names.  If CUDA refuses, nobody is told, as with any
+        # registration whose last reference goes.
         self.registration = None
 
 

@@ -49,7 +49,8 @@ def run_python(program, *arguments):
     return subprocess.run(
         [sys.executable, "-B", "-c", program, *map(str, arguments)],
         capture_output=True, text=True, timeout=300,
-        env={**os.environ, "PYTHONPATH": path},
+        env={name: value for name, value in os.environ.items()
+             if name not in ("PYTHONWARNINGS", "PYTHONDEVMODE")} | {"PYTHONPATH": path},
     )
 
 

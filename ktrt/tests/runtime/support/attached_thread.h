@@ -35,7 +35,7 @@ static inline int call_briefly(void *arg)
 }
 
 /* Workers do some until it is known that call_briefly() is brief. */
-static inline void let_help_be_known(void)
+static inline void let_call_briefly_be_known(void)
 {
 	for (int i = 0; i < 10000 && !func_is_brief(call_briefly); i++) {
 		for (int j = 0; j < 20; j++)
@@ -46,7 +46,7 @@ static inline void let_help_be_known(void)
 	ktest_check(func_is_brief(call_briefly));
 }
 
-/* A task of which all such use the same data. */
+/* All tasks that this makes use the same datum. */
 static inline void spawn_using(ktrt_func func, void *arg, unsigned mode,
 			       struct ktrt_group *group)
 {
