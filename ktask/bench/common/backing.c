@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Up to eight threads take part, because it is done before every sample and not timed; a failure
- * only makes the next sample noisier.
+ * Up to eight threads take part, because it is done before every sample and not timed; a
+ * failure only makes the next sample noisier.
  */
 #include <pthread.h>
 #include <sys/mman.h>

@@ -93,17 +93,24 @@ static int do_jobs(void *arg)
 	return 0;
 }
 
-static void other_users_have_registries(void **state)
+/* Return: the status of a child that calls @func; @cannot: why it may not be told */
+static int run_child(int (*func)(void *arg), const char *cannot)
 {
 	int status;
 
 	if (!CAN_TELL)
 		ktest_skip("a sanitizer maps memory, or mmap2() is called");
-	status = ktest_in_child(do_jobs, NULL);
+	status = ktest_in_child(func, NULL);
 	unlink(OTHER_REGISTRY);
 	if (status == CANNOT << 8)
-		ktest_skip("not root, or no seccomp filters here");
-	assert_int_equal(status, 0);
+		ktest_skip("%s", cannot);
+	return status;
+}
+
+static void other_users_have_registries(void **state)
+{
+	assert_int_equal(
+		run_child(do_jobs, "not root, or no seccomp filters here"), 0);
 }
 
 /* The filter sees what it should. */
@@ -117,13 +124,8 @@ static int map_once(void *arg)
 
 static void a_mapping_is_noticed(void **state)
 {
-	int status;
+	int status = run_child(map_once, "no seccomp filters here");
 
-	if (!CAN_TELL)
-		ktest_skip("a sanitizer maps memory, or mmap2() is called");
-	status = ktest_in_child(map_once, NULL);
-	if (status == CANNOT << 8)
-		ktest_skip("no seccomp filters here");
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
 }
 
