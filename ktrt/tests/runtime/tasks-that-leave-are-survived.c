@@ -143,5 +143,10 @@ static void by_fork(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(by_pthread_exit), KTEST(by_exit), KTEST(by_exit_after_umt),
+/*
+ * The children that leave by exit() are made first: the thread of UMT that uses perf
+ * outlives a runtime, and the thread sanitizer keeps it in its list of threads after a
+ * fork, where a new thread of the child gets the same address.
+ */
+KTEST_MAIN(KTEST(by_exit), KTEST(by_exit_after_umt), KTEST(by_pthread_exit),
 	   KTEST(by_fork))
