@@ -11,7 +11,7 @@
  * Behaves badly: every block and unblock wakes the library's thread, on the same cores.
  * The kernel allows each user 516 KiB of buffers per CPU (kernel.perf_event_mlock_kb).  A
  * thread needs 8 KiB; when they are used up, adding a thread is refused.  When a buffer
- * is full its newest events are lost; the thread's next switch corrects the count.
+ * is full its newest events are lost: once it is read, /proc says how the thread is.
  *
  * Locking: soft.h.  Buffers are written by the kernel and read under T; positions in
  * them are read and written by atomic operations.
@@ -19,11 +19,13 @@
  *	T: under thread_lock()
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -97,11 +99,55 @@ static void apply_record(struct soft_thread *thread, const struct switched *it)
 		count_for_all(thread, offsetof(struct umt_core, preempts));
 }
 
+/* A buffer with less room than this may be full: the kernel wants 48 bytes, for a switch
+ * and the number of lost ones. */
+#define FULL_BELOW 64
+
+/* The letter that /proc has for the thread's state, and its CPU.  false: there is no
+ * /proc, or the thread is gone. */
+static bool read_state(const struct soft_thread *thread, char *state, int *cpu)
+{
+	char path[64], line[512], *at;
+	ssize_t got;
+	int fd, i;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[got < 0 ? 0 : got] = '\0';
+	at = strrchr(line, ')');
+	if (!at || sscanf(at, ") %c", state) != 1)
+		return false;
+	/* The CPU is the 39th field; the name is the second. */
+	for (i = 2; at && i < 39; i++)
+		at = strchr(at + 1, ' ');
+	*cpu = at ? atoi(at) : thread->cpu;
+	return true;
+}
+
+/* Its newest switches may have been lost, and it may sleep for ever now. */
+static void correct_count(struct soft_thread *thread)
+{
+	char state;
+	int cpu;
+
+	if (!read_state(thread, &state, &cpu))
+		return;
+	if (state == 'R')
+		soft_ready(thread, cpu);
+	else
+		soft_blocked(thread);
+}
+
 static void drain_buffer(struct soft_thread *thread)
 {
 	struct perf_event_mmap_page *page = thread->buffer;
 	uint64_t at = page->data_tail; /* only we write it */
 	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	bool was_full = end - at + FULL_BELOW > page_bytes();
 
 	thread_assert_locked();
 	while (at < end) {
@@ -111,7 +157,11 @@ static void drain_buffer(struct soft_thread *thread)
 		apply_record(thread, &it);
 		at += it.header.size;
 	}
-	__atomic_store_n(&page->data_tail, at, __ATOMIC_RELEASE);
+	/* From here on switches are recorded; the state is read behind those that were
+	 * not. */
+	__atomic_store_n(&page->data_tail, at, __ATOMIC_SEQ_CST);
+	if (was_full)
+		correct_count(thread);
 }
 
 /* ---- the thread that reads them all ---- */
@@ -263,6 +313,7 @@ static int watch_thread(struct soft_thread *thread)
 	int error;
 
 	thread_assert_locked();
+	thread->tid = gettid();
 	thread->fd = open_event();
 	if (thread->fd < 0)
 		return thread->fd;

@@ -33,6 +33,7 @@ struct soft_thread {
 	bool counted; /* T */
 	int nesting; /* explicit: of umt_block_begin(); O */
 	int fd; /* perf; T */
+	pid_t tid; /* perf; I */
 	uint64_t serial; /* perf: no other thread ever gets it; I */
 	void *buffer; /* perf; T */
 };
