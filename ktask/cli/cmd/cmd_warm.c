@@ -68,6 +68,12 @@ static bool was_interrupted(const struct ktask_result *result)
 	return interrupt_seen() && result->error == -ECANCELED;
 }
 
+/* That of the whole job: it is not known which files have been read. */
+static bool is_of_no_file(const struct ktask_result *result)
+{
+	return result->error && !result->fail_error;
+}
+
 /* Return: 0; 1 after messages. */
 static int warm_files(struct walk *walk, const struct settings *set,
 		      struct ktask_result *result)
@@ -87,8 +93,7 @@ static int warm_files(struct walk *walk, const struct settings *set,
 			report_file(walk, &walk->files[i]);
 	if (was_interrupted(result))
 		return say_fail("warming: interrupted");
-	/* An error that belongs to no file is that of the whole job. */
-	if (error && !json_array_size(walk->failures)) {
+	if (is_of_no_file(result)) {
 		say_error(-error, "warming");
 		walk_fail(walk, NULL, 0, strerror(-error));
 	}
@@ -104,33 +109,40 @@ static size_t nr_done(const struct walk *walk)
 	return nr;
 }
 
-static int write_result(const struct walk *walk,
-			const struct ktask_result *result, bool interrupted)
+/* A line of zeros says nothing that the messages do not. */
+static bool is_anything_done(const struct walk *walk,
+			     const struct ktask_result *result)
 {
-	/* The job counts bytes: which files they are of is not known. */
-	json_t *files = interrupted ? json_null()
-				    : json_integer((json_int_t)nr_done(walk));
+	return is_of_no_file(result) ? result->units : nr_done(walk);
+}
+
+static int write_result(const struct walk *walk,
+			const struct ktask_result *result)
+{
+	json_t *files = is_of_no_file(result)
+				? json_null()
+				: json_integer((json_int_t)nr_done(walk));
 
 	return json_write(
 		json_pack("{s:o, s:I, s:f, s:f, s:i, s:b, s:O}", "files", files,
 			  "bytes", (json_int_t)result->units, "seconds",
 			  result->wall_ns / 1e9, "cpu_seconds",
 			  result->cpu_ns / 1e9, "threads", (int)result->threads,
-			  "interrupted", interrupted, "errors", walk->failures),
+			  "interrupted", was_interrupted(result), "errors",
+			  walk->failures),
 		NULL);
 }
 
 static int report_result(const struct walk *walk,
 			 const struct ktask_result *result, bool json)
 {
-	bool interrupted = was_interrupted(result);
 	char text[PROGRESS_TEXT];
 	size_t nr = nr_done(walk);
 
 	if (json)
-		return write_result(walk, result, interrupted);
+		return write_result(walk, result);
 	progress_result(text, result, result->units);
-	if (interrupted)
+	if (is_of_no_file(result))
 		printf("so far: %s\n", text);
 	else
 		printf("%zu file%s: %s\n", nr, plural_suffix(nr), text);
@@ -152,8 +164,7 @@ int cmd_warm(int argc, char **argv)
 		if (walk_add(&walk, argv[optind]))
 			return 1;
 	status = warm_files(&walk, &set, &result);
-	/* A line of zeros says nothing that the messages do not. */
-	if (!status || set.json || nr_done(&walk))
+	if (!status || set.json || is_anything_done(&walk, &result))
 		status |= report_result(&walk, &result, set.json);
 	return interrupt_seen() ? interrupt_die() : status;
 }

@@ -20,7 +20,7 @@ setup() {
 }
 
 teardown() {
-	[ -z "${mounted:-}" ] || umount "$mounted"
+	[ -z "${huge:-}" ] || rm -r "$huge"
 }
 
 @test "files are warmed, and counted" {
@@ -87,6 +87,25 @@ teardown() {
 	is_true '.files == 0 and (.errors | length) == 1'
 	is_true '.errors[0].path == "from/a?"'
 	is_true '.errors[0].error == "Too many open files"'
+}
+
+# enormous: three files that are longer together than any file may be, in $huge
+enormous() {
+	huge=$(mktemp -d /dev/shm/ktask-warm.XXXXXX) || skip "no /dev/shm"
+	truncate -s 7E "$huge"/{1,2,3} || skip "no file may be so long"
+}
+
+@test "a failure of no file is told, beside those of files, and counts none as read" {
+	enormous
+	run -1 --separate-stderr "$ktask" warm --json from/nosuch "$huge"/*
+	is_true '.files == null and .errors == [
+		{ path: "from/nosuch", offset: 0,
+		  error: "No such file or directory" },
+		{ path: null, offset: 0, error: "File too large" }]'
+	[[ $stderr == *"ktask: warming: File too large" ]]
+	run -1 --separate-stderr "$ktask" warm "$huge"/*
+	[ "$stderr" = "ktask: warming: File too large" ]
+	[ -z "$output" ]
 }
 
 @test "a name cannot write on the terminal" {
