@@ -82,21 +82,38 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 	return status;
 }
 
-/* Returns a descriptor, its name in the environment; or -errno. */
+/* Returns a descriptor, or -errno. */
 static int make_file(void)
 {
 	int fd = memfd_create("ktask-stat", MFD_CLOEXEC);
-	char name[64];
 	ssize_t len = sizeof(STAT_HEADER) - 1;
 
 	if (fd < 0)
 		return -errno;
-	snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), fd);
-	if (!fchmod(fd, 0600) && write(fd, STAT_HEADER, len) == len &&
-	    !setenv("KTASK_STAT", name, 1))
+	if (!fchmod(fd, 0600) && write(fd, STAT_HEADER, len) == len)
 		return fd;
 	close(fd);
 	return -EIO;
+}
+
+/* Processes of the command open the file by a name, which needs /proc.  Return: 0; 1 after
+ * a message. */
+static int tell_name(int fd)
+{
+	char name[64];
+	int other;
+
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), fd);
+	other = open(name, O_RDWR | O_CLOEXEC);
+	if (other < 0)
+		return say_error(
+			errno,
+			"stat: opening the file for the accounts of jobs, %s",
+			name);
+	close(other);
+	return setenv("KTASK_STAT", name, 1)
+		       ? say_error(errno, "stat: setting the environment")
+		       : 0;
 }
 
 /*
@@ -332,6 +349,9 @@ int cmd_stat(int argc, char **argv)
 		return say_error(
 			-fd,
 			"stat: creating the file for the accounts of jobs");
+	status = tell_name(fd);
+	if (status)
+		return status;
 	command.argv = argv + optind;
 	status = run_command(&command);
 	if (status)

@@ -135,6 +135,14 @@ populate=(populate --anon 64M)
 	[[ $stderr == "ktask: stat: writing -: No space left on device"* ]]
 }
 
+@test "without /proc no job can be counted: told before the command runs" {
+	need_mounts
+	says 1 "stat: opening the file for the accounts of jobs, /proc/" \
+		unshare --mount sh -c 'mount -t tmpfs none /proc && exec "$@"' sh \
+		"$ktask" stat touch "$BATS_TEST_TMPDIR/ran"
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+}
+
 @test "the status is the command's" {
 	stat_json sh -c 'exit 7'
 	[ "$status" -eq 7 ]
