@@ -324,11 +324,30 @@ start_commands(const struct launch *launch)
 #endif
 }
 
-_Noreturn void launcher_main(long *stack)
+__attribute__((noinline)) static void say_failure(void)
 {
-	static const char failure[] =
+	static const char missing[] =
 		"ktask: starting " COMMANDS ": neither beside this program "
 		"nor in the library directory is one that can be started\n";
+	/* This program may have been started by a link that lies elsewhere. */
+	static const char unknown[] =
+		"ktask: starting " COMMANDS ": reading /proc/self/exe failed, "
+		"and it is not beside the path of this program, nor in the "
+		"library directory\n";
+	char byte;
+	const long args[6] = { AT_FDCWD, (long)"/proc/self/exe", (long)&byte,
+			       1 };
+
+	if (raw_syscall(SYS_readlinkat, args) > 0)
+		raw_call3(SYS_write, STDERR_FILENO, (long)missing,
+			  sizeof(missing) - 1);
+	else
+		raw_call3(SYS_write, STDERR_FILENO, (long)unknown,
+			  sizeof(unknown) - 1);
+}
+
+_Noreturn void launcher_main(long *stack)
+{
 	struct launch launch;
 	char **command;
 
@@ -339,7 +358,7 @@ _Noreturn void launcher_main(long *stack)
 	if (command && find_shim(&launch))
 		run_command(&launch, command);
 	start_commands(&launch);
-	raw_call3(SYS_write, STDERR_FILENO, (long)failure, sizeof(failure) - 1);
+	say_failure();
 	for (;;)
 		raw_call3(SYS_exit_group, 1, 0, 0);
 }

@@ -73,6 +73,16 @@ without_proc() {
 	[ "$output" = "$(readlink -f "$build")/libktask-preload.so" ]
 }
 
+@test "without /proc nothing is said to be missing that only cannot be looked for" {
+	need_mounts
+	ln -s "$(readlink -f "$ktask")" elsewhere
+	run -0 ./elsewhere run true
+	says 1 "starting ktask-commands: reading /proc/self/exe failed" \
+		without_proc ./elsewhere run touch ran
+	[[ $stderr != *"neither beside this program"* ]]
+	[ ! -e ran ]
+}
+
 @test "--help has the default of --min, and who gains nothing" {
 	run -0 "$ktask" run --help
 	[[ $output == *"--min SIZE"*"32M by default"* ]]
