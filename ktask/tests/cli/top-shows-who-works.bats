@@ -105,6 +105,11 @@ until_true() {
 		"$ktask" top --json
 }
 
+@test "the first look counts permits that helpers work with" {
+	start_job my-job
+	until_true '.permits.used >= 1' "$ktask" top --json
+}
+
 @test "operations count bytes" {
 	need_threads
 	# Where all CPUs are busy a job begins alone for 0.2 s: these take longer.

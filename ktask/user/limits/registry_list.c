@@ -81,9 +81,11 @@ static int check_sizes(const struct ktask_job_info *jobs, unsigned nr,
 
 static void fill_permits(struct ktask_permits_info *permits, bool all)
 {
+	/* The first to ask opens the registry, without which none is counted. */
+	unsigned limit = pool_machine()->limit;
 	struct ktask_permits_info known = {
 		.used = permits_used(),
-		.limit = pool_machine()->limit,
+		.limit = limit,
 		.shared = permits_shared(),
 		.cut = !all,
 	};
