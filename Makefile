@@ -45,7 +45,7 @@ AHEAD := $(wildcard ktask/ahead/*.c)
 DAEMON := $(wildcard ktask/daemon/*.c)
 # What all of user space shares.  The library has what it needs of that, hidden;
 # the command and the shim have the rest as well.
-LIB_UTIL := ktask/util/file.c
+LIB_UTIL := ktask/util/file.c ktask/util/idle_cpus.c
 UTIL := $(filter-out $(LIB_UTIL),$(wildcard ktask/util/*.c))
 
 # One short line per step; `make V=1` prints whole commands.  Neither that line nor a

@@ -19,6 +19,7 @@
 #include "user/limits/cgroup.h"
 #include "user/limits/config.h"
 #include "user/limits/energy.h"
+#include "user/limits/free_cpus.h"
 #include "util/file.h"
 #include "user/limits/limits.h"
 #include "user/pool/user_pool.h"
@@ -124,17 +125,36 @@ unsigned limits_running(void)
 	return running;
 }
 
+/* CPUs free for helpers, if the process may not use all CPUs: others that run may be
+ * elsewhere.  FREE_CPUS_UNKNOWN if it may. */
+static int free_cpus_of_part(bool beside_caller)
+{
+	struct kt_cpus cpus;
+
+	if (!free_cpus_part(&cpus))
+		return FREE_CPUS_UNKNOWN;
+	return free_cpus(&cpus, kt_now_ns(), beside_caller);
+}
+
 bool limits_has_idle_cpu(void)
 {
+	int nr_free = free_cpus_of_part(false);
+
+	if (nr_free != FREE_CPUS_UNKNOWN)
+		return nr_free;
 	return limits_running() <= topo_nr_cpus();
 }
 
 unsigned limits_idle_threads(unsigned own)
 {
+	int nr_free = free_cpus_of_part(true);
 	unsigned cpus = topo_nr_cpus();
-	unsigned running = limits_running();
-	unsigned others = running > own ? running - own : 0;
+	unsigned running, others;
 
+	if (nr_free != FREE_CPUS_UNKNOWN)
+		return 1 + (unsigned)nr_free;
+	running = limits_running();
+	others = running > own ? running - own : 0;
 	return others < cpus ? cpus - others : 1;
 }
 

@@ -42,6 +42,8 @@ unsigned limits_running(void);
  * limits_has_idle_cpu - is there a CPU for each running thread, the calling one
  * included?
  *
+ * If the process may not use all CPUs: did one of its own idle lately?
+ *
  * Costs 3 us.  If that cannot be read, the answer is yes.
  */
 bool limits_has_idle_cpu(void);

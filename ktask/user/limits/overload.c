@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/deps.h"
+#include "user/limits/free_cpus.h"
 #include "user/limits/limits.h"
 #include "user/limits/overload.h"
 #include "user/limits/permits.h"
@@ -35,7 +36,7 @@
 
 static struct {
 	uint32_t counts; /* idle ones until it is over; 0: no overload; A */
-	uint32_t busy; /* CPUs that others had at the last count; A */
+	uint32_t idle; /* CPUs that others left at the last count; A */
 	uint64_t starved_ns; /* when a helper was last seen to starve; A */
 	uint64_t counted_ns; /* A */
 	uint64_t tried_ns; /* when an overload ended without idle CPUs; A */
@@ -65,9 +66,8 @@ void overload_starved(uint64_t now_ns)
 /* Count running threads that are not helpers.  Helpers of other jobs give way to these
  * threads, and so do helpers that wait for the next job.  There are at most as many
  * helpers as CPUs, so they are counted only if they can make a difference. */
-static unsigned count_others(unsigned own)
+static unsigned count_others(unsigned own, unsigned cpus)
 {
-	unsigned cpus = topo_nr_cpus();
 	unsigned mine = own + pool_spinning();
 	unsigned running = limits_running();
 	unsigned helpers;
@@ -80,20 +80,40 @@ static unsigned count_others(unsigned own)
 	return running > helpers ? running - helpers : 0;
 }
 
+/* Others that run may be on CPUs that this process may not use.  What is not known is no
+ * reason for an overload, nor for its end. */
+static unsigned count_idle(unsigned own, unsigned wanted, uint64_t now_ns)
+{
+	struct kt_cpus cpus;
+	unsigned part = free_cpus_part(&cpus);
+	unsigned nr = part ? part : topo_nr_cpus();
+	unsigned others = count_others(own, nr);
+	unsigned idle = others < nr ? nr - others : 0;
+	int nr_free;
+
+	if (!part || idle >= wanted)
+		return idle;
+	nr_free = free_cpus(&cpus, now_ns, true);
+	if (nr_free != FREE_CPUS_UNKNOWN)
+		return nr_free ? 1 + (unsigned)nr_free : 0;
+	return kt_load(&overload_state.counts) ? idle : KT_MAX(idle, 1);
+}
+
 /* Count anew if that is due.  Return: whether it was. */
-static bool count_if_due(unsigned own, uint64_t now_ns, uint64_t pause_ns)
+static bool count_if_due(unsigned own, unsigned wanted, uint64_t now_ns,
+			 uint64_t pause_ns)
 {
 	if (now_ns - kt_load(&overload_state.counted_ns) < pause_ns)
 		return false;
 	kt_store(&overload_state.counted_ns, now_ns);
-	kt_store(&overload_state.busy, count_others(own));
+	kt_store(&overload_state.idle, count_idle(own, wanted, now_ns));
 	return true;
 }
 
 unsigned overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 {
 	uint32_t counts = kt_load(&overload_state.counts);
-	unsigned cpus, busy, idle;
+	unsigned idle;
 
 	/* A job that wants no helper does not count. */
 	if (!counts || wanted < 2)
@@ -103,18 +123,14 @@ unsigned overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 		kt_store(&overload_state.tried_ns, now_ns);
 		return wanted;
 	}
-	cpus = topo_nr_cpus();
-	if (count_if_due(own, now_ns, COUNT_AGAIN_NS)) {
-		counts = cpus - KT_MIN(kt_load(&overload_state.busy), cpus) <
-					 wanted
-				 ? IDLE_COUNTS
-				 : counts - 1;
+	if (count_if_due(own, wanted, now_ns, COUNT_AGAIN_NS)) {
+		counts = kt_load(&overload_state.idle) < wanted ? IDLE_COUNTS
+								: counts - 1;
 		kt_store(&overload_state.counts, counts);
 	}
 	if (!counts)
 		return wanted;
-	busy = kt_load(&overload_state.busy);
-	idle = busy < cpus ? cpus - busy : 1;
+	idle = KT_MAX(kt_load(&overload_state.idle), 1);
 	return KT_MIN(idle, wanted);
 }
 
@@ -125,8 +141,8 @@ bool overload_begins(uint64_t now_ns)
 	pthread_once(&read_once, read_environment);
 	if (is_ignored ||
 	    now_ns - kt_load(&overload_state.tried_ns) < STARVED_NS ||
-	    !count_if_due(1, now_ns, COUNT_NS) ||
-	    kt_load(&overload_state.busy) < topo_nr_cpus())
+	    !count_if_due(1, 1, now_ns, COUNT_NS) ||
+	    kt_load(&overload_state.idle))
 		return false;
 	begin_overload(now_ns - (STARVED_NS - COUNTED_NS));
 	return true;

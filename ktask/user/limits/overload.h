@@ -6,8 +6,11 @@
  * waits for it, and the job gains nothing.  The answer is the same for all jobs of the
  * process.
  *
- * Behaves badly if the running threads are bound to CPUs that this process does not use,
- * or have the lowest priority too: then jobs lack helpers for 200 ms of each 1.2 s.
+ * A process that may not use all CPUs looks at how long its own ones idled, because the
+ * running threads may be on others (user/limits/free_cpus.h).
+ *
+ * Behaves badly if the running threads have the lowest priority too: then jobs lack helpers
+ * for 200 ms of each 1.2 s.
  */
 #ifndef KTASK_USER_OVERLOAD_H
 #define KTASK_USER_OVERLOAD_H
@@ -19,7 +22,7 @@
  * overload_begins - must a job that begins now do without helpers?
  *
  * Running threads are counted at most every 5 ms, and every millisecond during an
- * overload.  The machine and the settings are read only for that.  With
+ * overload; idle time is read at most every 100 ms.  The machine and the settings are read only for that.  With
  * KTASK_OVERLOAD=ignore in the environment threads are not counted before a helper has
  * starved.
  */

@@ -130,6 +130,9 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus);
  */
 bool helper_place(struct helper *h, const struct pool_item *item);
 
+/* helper_cpu_ns - CPU time of thread @tid so far; UINT64_MAX if there is none */
+uint64_t helper_cpu_ns(uint32_t tid);
+
 /* helper_raise - to the priority of the process; by the thread that claimed it */
 void helper_raise(struct helper *h);
 

@@ -362,18 +362,25 @@ uint32_t pool_item_tid(const struct pool_item *item)
 	return (uint32_t)helper_tid(item->helper);
 }
 
-/* The clock of a thread by its id, as pthread_getcpuclockid() makes it.  Not by
- * clock_ns(), because a thread that has ended must be told from one that never ran. */
 uint64_t pool_item_cpu_ns(const struct pool_item *item)
 {
-	clockid_t clock = (clockid_t)(~pool_item_tid(item) << 3 | 6);
-	struct timespec ts;
-	int saved = errno;
-	bool known = !clock_gettime(clock, &ts);
+	return helper_cpu_ns(pool_item_tid(item));
+}
 
-	errno = saved;
-	return known ? (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec
-		     : UINT64_MAX;
+uint64_t pool_cpu_ns(void)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < kt_load_acquire(&process_pool.nr); i++) {
+		struct helper *h = &process_pool.helpers[i];
+		uint32_t tid = (uint32_t)helper_tid(h);
+		uint64_t cpu_ns = tid ? helper_cpu_ns(tid) : UINT64_MAX;
+
+		if (cpu_ns != UINT64_MAX &&
+		    phase_of(kt_load(&h->word)) != EMPTY)
+			sum_ns += cpu_ns;
+	}
+	return sum_ns;
 }
 
 /* Does the helper probably have a CPU?  It has one while it spins. */

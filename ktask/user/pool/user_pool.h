@@ -122,6 +122,9 @@ void pool_on_fork_child(void);
 /* pool_spinning - helpers that are awake and spin for the next job */
 unsigned pool_spinning(void);
 
+/* pool_cpu_ns - CPU time of the helper threads that exist now, all together */
+uint64_t pool_cpu_ns(void);
+
 /*
  * pool_hurry - lend the caller's priority to a helper that shall leave and gets no CPU
  *

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A process that may use a part of the CPUs, as one in a container, does not take threads
+ * that run on the others for its own load: a job on a full machine has helpers unless its
+ * own CPUs were seen not to idle.
+ */
+#include "support/work.h"
+#include "tree.h"
+
+#include "user/limits/limits.h"
+#include "user/user_job.h"
+#include "util/file.h"
+
+#define FULL "900.00 900.00 900.00 900/1000 4711\n"
+/* Readings of idle time are 100 ms to a second apart. */
+#define APART_US 150000
+#define NR_TRIES 40
+
+static struct tree tree;
+static unsigned long idle_ticks;
+
+/* A machine of one CPU more than this process may use, all of them busy. */
+static void make_larger_machine(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0-%ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+	tree_put(&tree, "/sys/devices/system/cpu/online", text);
+	tree_put(&tree, "/proc/loadavg", FULL);
+}
+
+/* @ticks: how long each CPU has idled since the last call */
+static void put_idle(unsigned long ticks)
+{
+	char text[16384];
+	int len = snprintf(text, sizeof(text), "cpu  9 9 9 9 9 9 0 0 0 0\n");
+
+	idle_ticks += ticks;
+	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF) + 1; cpu++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len,
+				"cpu%ld 7 0 7 %lu 0 0 0 0 0 0\n", cpu,
+				idle_ticks);
+	tree_put(&tree, "/proc/stat", text);
+}
+
+static int note_alone(struct work *work, size_t from, size_t to)
+{
+	if (!work_is_helper(work))
+		*(bool *)work->arg = job_current()->job->alone;
+	return 0;
+}
+
+static bool is_alone(void)
+{
+	bool alone = false;
+	struct work work = { .also = note_alone, .arg = &alone };
+
+	work_begin(&work, 2);
+	ktest_check(!work_run(&work));
+	work_end(&work);
+	return alone;
+}
+
+static int begin_first_job(void *arg)
+{
+	put_idle(0);
+	ktest_check(!is_alone());
+	return 0;
+}
+
+static int begin_while_own_idle(void *arg)
+{
+	for (int i = 0; i < 4; i++) {
+		put_idle(1000);
+		ktest_check(!is_alone());
+		nap_us(APART_US);
+	}
+	return 0;
+}
+
+/* This thread sleeps meanwhile, and its CPU does not idle for it either. */
+static int begin_while_own_are_busy(void *arg)
+{
+	put_idle(0);
+	for (int i = 0; i < NR_TRIES; i++) {
+		if (is_alone())
+			return 0;
+		nap_us(APART_US);
+	}
+	return 1;
+}
+
+/* Where helpers may run on idle CPUs only. */
+static int count_idle_threads(void *arg)
+{
+	put_idle(0);
+	ktest_check(limits_idle_threads(1) == 1);
+	for (int i = 0; i < NR_TRIES; i++) {
+		nap_us(APART_US);
+		put_idle(1000);
+		if (limits_idle_threads(1) > 1)
+			return !limits_has_idle_cpu();
+	}
+	return 1;
+}
+
+static int make_tree(void **state)
+{
+	tree_begin(&tree);
+	make_larger_machine();
+	file_root = tree.root;
+	unsetenv("KTASK_OVERLOAD");
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	file_root = "";
+	tree_end(&tree);
+	return 0;
+}
+
+static void the_first_job_has_helpers(void **state)
+{
+	need_sure_helper();
+	assert_int_equal(ktest_in_child(begin_first_job, NULL), 0);
+}
+
+static void jobs_have_helpers_while_own_cpus_idle(void **state)
+{
+	need_sure_helper();
+	assert_int_equal(ktest_in_child(begin_while_own_idle, NULL), 0);
+}
+
+static void jobs_begin_alone_while_own_cpus_are_busy(void **state)
+{
+	need_sure_helper();
+	assert_int_equal(ktest_in_child(begin_while_own_are_busy, NULL), 0);
+}
+
+static void idle_threads_are_those_of_own_cpus(void **state)
+{
+	assert_int_equal(ktest_in_child(count_idle_threads, NULL), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
+
+KTEST_MAIN(T(the_first_job_has_helpers),
+	   T(jobs_have_helpers_while_own_cpus_idle),
+	   T(jobs_begin_alone_while_own_cpus_are_busy),
+	   T(idle_threads_are_those_of_own_cpus))
