@@ -3,8 +3,9 @@
  * Takes a snapshot of the jobs of the machine: see top.h.
  *
  * The library knows the jobs; which node a helper is on is read from /proc,
- * where helper threads are called "ktask".  A process with several jobs has
- * its helpers counted for each of them there.
+ * where helper threads are called "ktask".  Those that wait for a CPU before they
+ * may take a permit look the same, as do those of another job of the process: of each
+ * job no more are counted than it has.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -64,13 +65,14 @@ static int helper_cpu(const char *path)
 
 static void read_helpers(struct top_job *job, hwloc_topology_t topology)
 {
+	unsigned left = job->info.helpers;
 	struct dirent *entry;
 	char path[300];
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", job->info.pid);
 	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
+	while (dir && left && (entry = readdir(dir))) {
 		int cpu, node;
 
 		/* The first thread is the program's; ours is called so too. */
@@ -81,8 +83,10 @@ static void read_helpers(struct top_job *job, hwloc_topology_t topology)
 			 job->info.pid, entry->d_name);
 		cpu = helper_cpu(path);
 		node = cpu < 0 ? -1 : node_of(topology, (unsigned)cpu);
-		if (node >= 0)
-			job->nodes[node]++;
+		if (node < 0)
+			continue;
+		job->nodes[node]++;
+		left--;
 	}
 	if (dir)
 		closedir(dir);

@@ -12,7 +12,7 @@ need_threads() {
 		skip "a job gets one thread here: it has no entry"
 }
 
-# A job that is there for a while, in the background: start_job NAME [busy]
+# A job that is there for a while, in the background: start_job NAME [BUSY]
 start_job() {
 	need_threads
 	python3 "$fixtures/job.py" "$build/libktask.so" "$1" 600 "${@:2}" 3>&- &
@@ -121,12 +121,22 @@ until_true() {
 }
 
 @test "helpers that run or wait for a CPU are found on their node" {
-	start_job my-job busy
+	start_job my-job 1
 	export HWLOC_XMLFILE=$fixtures/two-nodes.xml
 	until_true '.jobs | any(.operation == "my-job"
 		and (.nodes | map(.helpers) | add) >= 1)' "$ktask" top --json
 	is_true '.permits.nodes | map(.node) == [0, 1]'
 	is_true '(.permits.nodes | map(.helpers) | add) >= 1'
+}
+
+@test "no more helpers are on nodes than have a permit" {
+	start_job my-job 3
+	until_true '.jobs | any(.operation == "my-job" and .helpers == 1)' \
+		"$ktask" top --json
+	for _ in {1..10}; do
+		run -0 "$ktask" top --json
+		is_true '.jobs | all((.nodes // [] | map(.helpers) | add // 0) <= .helpers)'
+	done
 }
 
 @test "text: once where nobody can press a key" {
