@@ -198,14 +198,29 @@ static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
 	return base;
 }
 
+/* A forecast only tells of the call. */
+static void *map_taken(bool lock, void *addr, size_t len, int prot, int flags,
+		       int fd, int64_t offset)
+{
+	if (!shim_takes(SHIM_MMAP, len))
+		return map_new(addr, len, prot, flags, fd, offset);
+	return lock ? map_locked(addr, len, prot, flags, fd, offset)
+		    : map_populated(addr, len, prot, flags, fd, offset);
+}
+
 static void *map_large(void *addr, size_t len, int prot, int flags, int fd,
 		       int64_t offset)
 {
-	if (takes_locked(len, prot, flags, fd) && shim_takes(SHIM_MMAP, len))
-		return map_locked(addr, len, prot, flags, fd, offset);
-	if (takes_populate(prot, flags) && shim_takes(SHIM_MMAP, len))
-		return map_populated(addr, len, prot, flags, fd, offset);
-	return map_new(addr, len, prot, flags, fd, offset);
+	bool lock = takes_locked(len, prot, flags, fd);
+	bool known = lock || takes_populate(prot, flags);
+	void *base = known ? map_taken(lock, addr, len, prot, flags, fd, offset)
+			   : map_new(addr, len, prot, flags, fd, offset);
+
+	if (base == MAP_FAILED)
+		shim_decline(WHY_REFUSED, 0);
+	else if (!known)
+		shim_decline(WHY_MAPPING, len);
+	return base;
 }
 
 static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,

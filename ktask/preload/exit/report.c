@@ -69,6 +69,8 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 	[WHY_WATCHED] = "the program handles page faults itself (userfaultfd)",
 	[WHY_UNASKED] =
 		"memory was mapped, its pages not asked for (--prefault makes them)",
+	[WHY_MAPPING] = "mapped in a way that the shim does not take over",
+	[WHY_REFUSED] = "it refused the mapping",
 	[WHY_MEMORY] = "more than --prefault may take of the available memory",
 	[WHY_UNTOUCHED] = "what --prefault made before is untouched",
 	[WHY_AHEAD_HELPERS] =
@@ -187,12 +189,23 @@ static void end_line(int fd, struct report_line *line)
 
 /* ---- a kind of call ---- */
 
-static void append_threads(struct report_line *line,
+/* There was nothing to give back. */
+static bool is_of_absent_memory(enum shim_call call,
+				const struct shim_taken *taken)
+{
+	return (call == SHIM_MUNMAP || call == SHIM_MADVISE) &&
+	       !atomic_load(&taken->bytes) && !atomic_load(&taken->plain);
+}
+
+/* Less than a microsecond would be told as none. */
+static void append_threads(struct report_line *line, enum shim_call call,
 			   const struct shim_taken *taken)
 {
 	unsigned threads = atomic_load(&taken->threads);
 
-	if (threads > 1 && atomic_load(&taken->saved_ns)) {
+	if (is_of_absent_memory(call, taken)) {
+		report_append(line, "no page of it was present");
+	} else if (threads > 1 && atomic_load(&taken->saved_ns) >= 1000) {
 		report_append(line, "at most ");
 		append_seconds(line, &taken->saved_ns);
 		report_append(line, " saved, %u threads", threads);
@@ -248,7 +261,7 @@ static void write_taken(int fd, enum shim_call call)
 		report_append(&line, ", ");
 		append_seconds(&line, &taken->ns);
 		report_append(&line, ", ");
-		append_threads(&line, taken);
+		append_threads(&line, call, taken);
 	}
 	if (plain)
 		report_append(&line, ", %llu left to the kernel", plain);

@@ -85,6 +85,19 @@ had() {
 	[ "$(wc -l <"$REPORT")" = 2 ]
 }
 
+@test "what the kernel refused, or the shim does not know, was large all the same" {
+	reported populate-otherwise
+	has 1 'run: took over nothing; left 2 calls on 64.0 MiB to the kernel'
+	grep -q '^ktask: run: left 1 call on 0 bytes to the kernel: it refused the mapping (report-cases, ' "$REPORT"
+	grep -q '^ktask: run: left 1 call on 64.0 MiB to the kernel: mapped in a way that the shim does not take over (report-cases, ' "$REPORT"
+	[ "$(wc -l <"$REPORT")" = 3 ]
+}
+
+@test "memory that was not there is given back at once, which is said" {
+	reported brief
+	has 1 'munmap: 1 call, 0 bytes, [0-9.]* s, no page of it was present'
+}
+
 @test "an end by _exit" {
 	reported _exit
 	has 1 'run: took over 1 call on 64.0 MiB'

@@ -82,6 +82,16 @@ static int case_populate(char **argv)
 	return 0;
 }
 
+/* Refused, for want of address space; and flags of which the shim knows nothing. */
+static int case_populate_otherwise(char **argv)
+{
+	must_hold(mmap(NULL, (size_t)1 << 50, RW, ANON | MAP_POPULATE, -1, 0) ==
+			  MAP_FAILED,
+		  "address space");
+	map_memory(LARGE_BYTES, MAP_POPULATE | MAP_NONBLOCK);
+	return 0;
+}
+
 static int case_exit(char **argv)
 {
 	map_memory(LARGE_BYTES, MAP_POPULATE);
@@ -529,6 +539,7 @@ static const struct {
 	{ "space", case_space },
 	{ "advise-space", case_advise_space },
 	{ "populate", case_populate },
+	{ "populate-otherwise", case_populate_otherwise },
 	{ "_exit", case_exit },
 	{ "brief", case_brief },
 	{ "vfork", case_vfork },
