@@ -142,19 +142,20 @@ bool limits_has_idle_cpu(void)
 
 	if (nr_free != FREE_CPUS_UNKNOWN)
 		return nr_free;
-	return limits_running() <= topo_nr_cpus();
+	return limits_running() <= topo_nr_cpus() + pool_spinning();
 }
 
 unsigned limits_idle_threads(unsigned own)
 {
 	int nr_free = free_cpus_of_part(true);
 	unsigned cpus = topo_nr_cpus();
+	unsigned mine = own + pool_spinning();
 	unsigned running, others;
 
 	if (nr_free != FREE_CPUS_UNKNOWN)
 		return 1 + (unsigned)nr_free;
 	running = limits_running();
-	others = running > own ? running - own : 0;
+	others = running > mine ? running - mine : 0;
 	return others < cpus ? cpus - others : 1;
 }
 

@@ -52,6 +52,8 @@ bool limits_has_idle_cpu(void);
  * limits_idle_threads - how many threads the job may have: those that run plus one for
  * each idle CPU
  * @own: threads of this job that run now
+ *
+ * Helpers of this process that spin for the next job are no load: they are what it gets.
  */
 unsigned limits_idle_threads(unsigned own);
 
