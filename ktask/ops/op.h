@@ -82,6 +82,8 @@ struct op_job {
  *	NULL: nothing can be
  * @chunk: a ktask_thread_func whose argument is the struct op_job
  * @makes_pages: helpers follow the caller's memory policy
+ * @faults_only: a chunk that waits for a device has a major fault; other waits are for
+ *	locks of the kernel, which more threads would only wait for too
  * @on_files: files instead of a range of memory
  * @in_kernel: /dev/ktask can do it as well: see device_job.h
  * @around: steps before and after the parallel part, which it starts by
@@ -94,6 +96,7 @@ struct ktask_op {
 	size_t min_chunk;
 	unsigned known_flags;
 	bool makes_pages;
+	bool faults_only;
 	bool on_files;
 	bool in_kernel;
 	void (*align)(struct op_job *job);

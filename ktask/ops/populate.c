@@ -224,6 +224,7 @@ const struct ktask_op op_populate = {
 	.min_chunk = 256 * KIB,
 	.known_flags = KTASK_POPULATE_READ | KTASK_POPULATE_TOUCH,
 	.makes_pages = true,
+	.faults_only = true,
 	.in_kernel = true,
 	.align = mapping_align_range,
 	.chunk = populate_chunk,

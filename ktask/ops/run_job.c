@@ -10,6 +10,7 @@
 
 #include "mapping.h"
 #include "op.h"
+#include "user/job_waits.h"
 
 bool op_is_small(const struct op_job *job)
 {
@@ -81,7 +82,9 @@ static int run_part(struct op_job *job, const struct ktask_ctl *ctl)
 	if (job->watch->stop)
 		return op_fail(job, -ECANCELED, NULL);
 	job->running = true;
+	job_expect_faults(job->op->faults_only);
 	error = ktask_run(job->addr, job->len, ctl);
+	job_expect_faults(false);
 	job->running = false;
 	return error;
 }

@@ -15,6 +15,7 @@
 #include "user/blocking/user_monitor.h"
 #include "user/limits/overload.h"
 #include "user/job_cpus.h"
+#include "user/job_waits.h"
 #include "user/limits/permits.h"
 #include "user/blocking/manager.h"
 #include "user/limits/users.h"
@@ -28,6 +29,11 @@ static __thread struct job_current this_thread;
 struct job_current *job_current(void)
 {
 	return &this_thread;
+}
+
+void job_expect_faults(bool faults_only)
+{
+	this_thread.faults_only = faults_only;
 }
 
 /* ---- a helper ---- */

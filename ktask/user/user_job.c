@@ -148,6 +148,9 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 {
 	job->ctl = ctl;
 	job->parent = job_current()->job;
+	job->faults_only = job_current()->faults_only;
+	/* Not of jobs that its chunks begin. */
+	job_current()->faults_only = false;
 	job->outer = NULL;
 	job->nested = 0;
 	job->manager = NULL;

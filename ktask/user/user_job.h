@@ -44,7 +44,8 @@ struct user_job {
 	uint32_t nested; /* threads of it that do other jobs just now; A */
 	struct manager *manager; /* NULL: it does not block; C, A */
 	uint64_t seen_ns, seen_cpu_ns; /* at the last check for blocking; C */
-	long seen_waits; /* C */
+	long seen_waits, seen_faults; /* C */
+	bool faults_only; /* user/job_waits.h; I */
 	uint32_t generation; /* of the pool; I */
 
 	int entry; /* in the shared registry; -1 none; C */
@@ -94,6 +95,7 @@ static inline void job_assert_owner(const struct user_job *job)
 struct job_current {
 	struct user_job *job;
 	struct kt_worker *worker;
+	bool faults_only; /* of the next job that it begins: user/job_waits.h */
 };
 
 struct job_current *job_current(void);

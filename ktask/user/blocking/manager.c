@@ -244,13 +244,20 @@ static void update_cpus(struct user_job *job)
 	kt_store_release(&manager->generation, job->ctx.cpus_generation);
 }
 
-/* Times that the thread gave up its CPU by itself, as by waiting. */
-static long voluntary_switches(void)
+/* Since the last call: did the thread give up its CPU by itself, as by waiting?  Waiting
+ * for a lock of the kernel does not count where that can be told: a compensating helper
+ * would wait for it too. */
+static bool has_waited(struct user_job *job)
 {
 	struct rusage usage = { 0 };
+	bool waited;
 
 	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nvcsw;
+	waited = usage.ru_nvcsw > job->seen_waits &&
+		 (!job->faults_only || usage.ru_majflt > job->seen_faults);
+	job->seen_waits = usage.ru_nvcsw;
+	job->seen_faults = usage.ru_majflt;
+	return waited;
 }
 
 void manager_begin(struct user_job *job, uint64_t now_ns)
@@ -262,7 +269,7 @@ void manager_begin(struct user_job *job, uint64_t now_ns)
 void manager_refresh(struct user_job *job, uint64_t now_ns)
 {
 	uint64_t cpu_ns, used_ns, passed_ns;
-	long waits;
+	bool waited;
 
 	/* A job in the child of a fork is stopped.  Compensating helpers need a CPU. */
 	if (job->ctl->flags & KTASK_FIXED || job->alone ||
@@ -273,14 +280,13 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 		submit_manager(job->manager, now_ns);
 		return;
 	}
-	waits = voluntary_switches();
+	waited = has_waited(job);
 	cpu_ns = kt_cpu_time_ns();
 	used_ns = cpu_ns - job->seen_cpu_ns;
 	passed_ns = now_ns - job->seen_ns;
-	if (job->seen_ns && now_ns > job->seen_ns && waits > job->seen_waits &&
+	if (job->seen_ns && now_ns > job->seen_ns && waited &&
 	    used_ns < passed_ns - passed_ns / IDLE_PART)
 		start_manager(job, now_ns);
-	job->seen_waits = waits;
 	job->seen_cpu_ns = cpu_ns;
 	job->seen_ns = now_ns;
 }

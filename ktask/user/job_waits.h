@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What waiting means in the chunks of a job that an operation begins.
+ */
+#ifndef KTASK_USER_JOB_WAITS_H
+#define KTASK_USER_JOB_WAITS_H
+
+#include <stdbool.h>
+
+/*
+ * job_expect_faults - about the next job that the calling thread begins
+ *
+ * @faults_only: a chunk that waits for a device has a major fault.  Other waits are for
+ * locks of the kernel, and no compensating helper is made for them.
+ *
+ * Call it with false after the job: a small one does not take note.
+ */
+void job_expect_faults(bool faults_only);
+
+#endif /* KTASK_USER_JOB_WAITS_H */
