@@ -23,6 +23,10 @@
 /* How often a helper of a detached job polls for an idle CPU, if helpers must be
  * kept to idle CPUs. */
 #define IDLE_POLL_NS 4000000
+/* Of jobs that overlap, each may want more helpers than the first one of the process.  To make
+ * a thread takes the lock of the process's mappings, for which others that populate memory
+ * are waited for, so there is so much time between two threads. */
+#define GROW_NS 5000000
 
 static __thread struct job_current this_thread;
 
@@ -186,6 +190,17 @@ static bool work_compensating(struct pool_item *pool_item)
 
 /* ---- items ---- */
 
+/* Are more permits held than there are helpers?  That of the item is one of them. */
+static bool must_grow(const struct kt_item *item)
+{
+	static uint64_t grown_ns; /* any thread: kt_load(), kt_cas() */
+	uint64_t then_ns = kt_load(&grown_ns);
+
+	return kt_load(&pool_machine()->used) > pool_helpers() &&
+	       item->submitted_ns - then_ns >= GROW_NS &&
+	       kt_cas(&grown_ns, &then_ns, item->submitted_ns);
+}
+
 /*
  * No item can be submitted to a helper that is lowering or raising itself, and it may
  * lose its CPU at that moment.  Nobody submits a detached job's items again.  So if no
@@ -198,7 +213,7 @@ static bool submit_to_pool(struct kt_item *item)
 
 	if (pool_submit(&host->pool_item, host->node_index))
 		return true;
-	if (!job->ctx.detached || item->index)
+	if ((!job->ctx.detached || item->index) && !must_grow(item))
 		return false;
 	pool_more(1, &job->cpus);
 	return pool_submit(&host->pool_item, host->node_index);

@@ -54,7 +54,7 @@ void pool_leave(void);
  * pool_more - make helpers until @nr of them idle, if the process may have them
  *
  * It does so even while jobs run.  The helpers with which a job begins are made by
- * pool_enter() instead.
+ * pool_enter() instead, if it overlaps no other job.
  */
 void pool_more(unsigned nr, const struct kt_cpus *cpus);
 
