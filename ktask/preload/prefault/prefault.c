@@ -37,7 +37,7 @@
  *
  * A job is HELD only briefly and with all signals blocked, so other threads wait for the
  * end of that state.  They never wait for a job that is STARTING, because starting
- * allocates.  Of such a job they wait only for blocks that helpers are making already,
+ * allocates.  Of such a job they wait only for pieces that helpers are making already,
  * each by one system call.
  *
  * Behaves badly: it uses memory that the program would never have touched.  If a mapping
@@ -66,8 +66,11 @@
 #include "util/scoped.h"
 
 #define NR_JOBS 32
-/* 2 to 3 ms of 4 KiB pages.  A thread may have to wait for one block. */
+/* 2 to 3 ms of 4 KiB pages. */
 #define BLOCK_BYTES ((size_t)8 << 20)
+/* Made by one system call, which holds the lock of the process's mappings: 70 us of 4 KiB
+ * pages.  A thread of the program that maps memory, or stops the job, waits for one. */
+#define PIECE_BYTES ((size_t)256 << 10)
 #define DELAY_NS 1000000
 /* Whoever waits for another thread that ends a job polls this often. */
 #define HELD_POLL_NS 50000
@@ -81,7 +84,7 @@ struct prefault {
 	_Atomic size_t len; /* O; as base */
 	struct ktask_job *job; /* O */
 	size_t nr_blocks; /* O */
-	atomic_uint nr_making; /* A: threads in a block, or about to check */
+	atomic_uint nr_making; /* A: threads in a piece, or about to check */
 	atomic_bool delayed; /* A: the first chunk has waited */
 	struct ktask_result result; /* O */
 };
@@ -140,14 +143,33 @@ static size_t block_of(size_t nr_blocks, size_t turn)
 	}
 }
 
-static void populate_block(const struct prefault *job, size_t block)
+static size_t lesser_of(size_t a, size_t b)
 {
-	size_t start = block * BLOCK_BYTES, len = job->len - start;
+	return a < b ? a : b;
+}
 
-	if (len > BLOCK_BYTES)
-		len = BLOCK_BYTES;
-	/* If a page cannot be made now, the program faults on it itself. */
-	real_madvise((char *)job->base + start, len, MADV_POPULATE_WRITE);
+/* Return: false if that cannot be made now: the program faults on it itself. */
+static bool populate_piece(const struct prefault *job, size_t start, size_t end)
+{
+	return !real_madvise((char *)job->base + start, end - start,
+			     MADV_POPULATE_WRITE);
+}
+
+static void populate_block(struct prefault *job, size_t block)
+{
+	size_t start = block * BLOCK_BYTES;
+	size_t end = lesser_of(start + BLOCK_BYTES, job->len), next;
+	bool made = true;
+
+	for (; made && start < end; start = next) {
+		next = lesser_of(start + PIECE_BYTES, end);
+		/* Count first, then check: a thread that dooms the job sees the
+		 * count, or this thread sees DOOMED. */
+		atomic_fetch_add(&job->nr_making, 1);
+		made = atomic_load(&job->state) != DOOMED &&
+		       populate_piece(job, start, next);
+		atomic_fetch_sub(&job->nr_making, 1);
+	}
 }
 
 /* Positions are turns, from 1 on. */
@@ -158,14 +180,8 @@ static int prefault_chunk(void *start, void *end, void *arg)
 
 	if (!atomic_exchange(&job->delayed, true))
 		nanosleep(&delay, NULL);
-	for (size_t turn = (size_t)start; turn < (size_t)end; turn++) {
-		/* Count first, then check: a thread that dooms the job sees the
-		 * count, or this thread sees DOOMED. */
-		atomic_fetch_add(&job->nr_making, 1);
-		if (atomic_load(&job->state) != DOOMED)
-			populate_block(job, block_of(job->nr_blocks, turn - 1));
-		atomic_fetch_sub(&job->nr_making, 1);
-	}
+	for (size_t turn = (size_t)start; turn < (size_t)end; turn++)
+		populate_block(job, block_of(job->nr_blocks, turn - 1));
 	return 0;
 }
 
@@ -421,7 +437,7 @@ static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 			return;
 		if (state == STARTING && again)
 			return;
-		/* From then on wait for blocks that are being made. */
+		/* From then on wait for pieces that are being made. */
 		if (state == STARTING)
 			change_state(job, STARTING, DOOMED);
 		if (state == DOOMED && !atomic_load(&job->nr_making))

@@ -152,3 +152,11 @@ pair() {
 	[ "$(taken prefault call)" = 1 ]
 	! grep 'is untouched' "$REPORT" || false
 }
+
+# Whoever maps memory meanwhile waits for one such call, by a thread that may get no CPU.
+@test "each call that makes memory holds the lock of mappings for little of it" {
+	run timeout -s KILL 300 "$KTASK_BUILD/ktask" run --min 1M --prefault -- \
+		"$PROGRAMS/pieces-cases"
+	echo "$output"
+	[ "$output" = "64 MiB" ]
+}
