@@ -11,8 +11,11 @@
  *	A: written by that thread, read by any: kt_load() and kt_store()
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/deps.h"
 #include "user/limits/config.h"
@@ -52,6 +55,46 @@ static bool file_says(const char *dir, const char *name, const char *what)
 	return !strcmp(word, what);
 }
 
+/* The names in a directory.  Not by opendir(), which allocates: in a job that may take the
+ * lock of the process's mappings. */
+struct names {
+	int fd;
+	long at, len;
+	union {
+		struct dirent64 first;
+		char bytes[1024];
+	} entries;
+};
+
+static void names_begin(struct names *names, const char *path)
+{
+	names->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	names->at = names->len = 0;
+}
+
+/* Return: NULL behind the last one. */
+static const char *names_next(struct names *names)
+{
+	const struct dirent64 *entry;
+
+	if (names->at >= names->len) {
+		names->at = 0;
+		names->len = syscall(SYS_getdents64, names->fd, &names->entries,
+				     sizeof(names->entries));
+	}
+	if (names->len <= 0)
+		return NULL;
+	entry = (const void *)(names->entries.bytes + names->at);
+	names->at += entry->d_reclen;
+	return entry->d_name;
+}
+
+static void names_end(const struct names *names)
+{
+	if (names->fd >= 0)
+		close(names->fd);
+}
+
 /* ---- CPU frequency ---- */
 
 /* In these drivers' active mode "powersave" is how they always work; what
@@ -83,19 +126,18 @@ static bool policy_saves(const char *dir, char *why, size_t size)
 static unsigned list_policies(const char *root, uint16_t ids[POLICIES_MAX])
 {
 	char path[PATH_BYTES];
-	struct dirent *entry;
+	struct names names;
+	const char *name;
 	unsigned nr = 0;
 	uint64_t id;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpufreq", root);
-	dir = opendir(path);
-	while (dir && nr < POLICIES_MAX && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "policy", 6) &&
-		    text_number(entry->d_name + 6, &id) && id <= UINT16_MAX)
+	names_begin(&names, path);
+	while (nr < POLICIES_MAX && (name = names_next(&names)))
+		if (!strncmp(name, "policy", 6) && text_number(name + 6, &id) &&
+		    id <= UINT16_MAX)
 			ids[nr++] = (uint16_t)id;
-	if (dir)
-		closedir(dir);
+	names_end(&names);
 	return nr;
 }
 
@@ -140,25 +182,23 @@ static enum supply read_supply(const char *dir)
 static bool on_battery(const char *root)
 {
 	char path[PATH_BYTES], supply[PATH_BYTES];
-	struct dirent *entry;
 	bool battery = false, mains = false;
-	DIR *dir;
+	struct names names;
+	const char *name;
 
 	snprintf(path, sizeof(path), "%s/sys/class/power_supply", root);
-	dir = opendir(path);
-	while (dir && !mains && (entry = readdir(dir))) {
+	names_begin(&names, path);
+	while (!mains && (name = names_next(&names))) {
 		enum supply kind;
 
-		if (entry->d_name[0] == '.' ||
-		    snprintf(supply, sizeof(supply), "%s/%s", path,
-			     entry->d_name) >= PATH_BYTES)
+		if (name[0] == '.' || snprintf(supply, sizeof(supply), "%s/%s",
+					       path, name) >= PATH_BYTES)
 			continue;
 		kind = read_supply(supply);
 		mains = kind == SUPPLY_MAINS;
 		battery = battery || kind == SUPPLY_DISCHARGES;
 	}
-	if (dir)
-		closedir(dir);
+	names_end(&names);
 	return battery && !mains;
 }
 
