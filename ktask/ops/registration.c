@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "registration.h"
@@ -75,28 +76,60 @@ static uint64_t note_beside(struct ktask_registration *registration)
 	return registration->beside_ns;
 }
 
+static size_t pieces_needed(struct ktask_registration *registration)
+{
+	util_assert_held(&registration->lock);
+	return registration->nr_pieces + registration->nr_pending + 1;
+}
+
+/* Returns the list that is not used any more. */
+static struct piece *move_pieces(struct ktask_registration *registration,
+				 struct piece *pieces, size_t capacity)
+{
+	struct piece *former = registration->pieces;
+
+	util_assert_held(&registration->lock);
+	if (capacity <= registration->capacity)
+		return pieces;
+	if (registration->nr_pieces)
+		memcpy(pieces, former,
+		       registration->nr_pieces * sizeof(*pieces));
+	registration->pieces = pieces;
+	registration->capacity = capacity;
+	return former;
+}
+
+/* Leaves the lock meanwhile: to allocate may take long, most of all in a helper of the
+ * lowest priority. */
+static int extend_list(struct ktask_registration *registration, size_t capacity)
+{
+	struct piece *pieces;
+
+	util_assert_held(&registration->lock);
+	pthread_mutex_unlock(&registration->lock);
+	pieces = malloc(capacity * sizeof(*pieces));
+	pthread_mutex_lock(&registration->lock);
+	if (!pieces)
+		return -ENOMEM;
+	pieces = move_pieces(registration, pieces, capacity);
+	pthread_mutex_unlock(&registration->lock);
+	free(pieces);
+	pthread_mutex_lock(&registration->lock);
+	return 0;
+}
+
 /* Room for a piece before it is registered: it must not be lost behind it. */
 static int reserve_piece(struct ktask_registration *registration,
 			 uint64_t *beside_ns)
 {
-	size_t needed, capacity;
-	struct piece *pieces;
+	size_t needed;
 	int error = 0;
 
 	pthread_mutex_lock(&registration->lock);
+	while (!error &&
+	       (needed = pieces_needed(registration)) > registration->capacity)
+		error = extend_list(registration, 2 * needed + 14);
 	*beside_ns = note_beside(registration);
-	needed = registration->nr_pieces + registration->nr_pending + 1;
-	if (needed > registration->capacity) {
-		capacity = 2 * needed + 14;
-		pieces = realloc(registration->pieces,
-				 capacity * sizeof(*pieces));
-		if (pieces) {
-			registration->pieces = pieces;
-			registration->capacity = capacity;
-		} else {
-			error = -ENOMEM;
-		}
-	}
 	registration->nr_pending += !error;
 	pthread_mutex_unlock(&registration->lock);
 	return error;
