@@ -408,6 +408,8 @@ static int run_by_ranges(struct files *files, struct ktask_result *cost)
 	if (!lay_out(files))
 		return -EFBIG;
 	files->buffers.kept = job->len >= KEEP_LEAST;
+	if (files->buffers.kept && job->flags & KTASK_FILE_DIRECT)
+		files_buffers_map(&files->buffers);
 	error = op_run_job(job, range_chunk);
 	file_layout_end(&files->layout);
 	files->told_total = files->told = job->len;

@@ -108,11 +108,20 @@ struct files_buffers {
 	pthread_mutex_t lock;
 	unsigned nr_slabs;
 	unsigned nr_free;
-	char *slabs[FILES_SLABS];
+	char *area; /* of all slabs; NULL: each is mapped when it is needed */
+	char *slabs[FILES_SLABS]; /* without an area */
 	char *free[2 * FILES_SLABS];
 };
 
 void files_buffers_begin(struct files_buffers *buffers);
+
+/**
+ * files_buffers_map - map all that threads may want; by the caller of the job, before
+ *
+ * Otherwise helpers would.  That takes the lock of the process's mappings, and the program
+ * would wait for a helper of the lowest priority that holds it.
+ */
+void files_buffers_map(struct files_buffers *buffers);
 
 /** files_buffers_end - give the memory back; no thread may use a buffer any more */
 void files_buffers_end(struct files_buffers *buffers);

@@ -25,27 +25,31 @@
 /* A huge page of most machines; elsewhere these are small pages. */
 #define SLAB_BYTES (2 * MIB)
 #define BUFFER_BYTES MIB
+#define AREA_BYTES (FILES_SLABS * SLAB_BYTES)
 
 void files_buffers_begin(struct files_buffers *buffers)
 {
 	buffers->kept = false;
 	buffers->nr_slabs = 0;
 	buffers->nr_free = 0;
+	buffers->area = NULL;
 	pthread_mutex_init(&buffers->lock, NULL);
 }
 
 void files_buffers_end(struct files_buffers *buffers)
 {
-	for (unsigned i = 0; i < buffers->nr_slabs; i++)
+	if (buffers->area)
+		munmap(buffers->area, AREA_BYTES);
+	for (unsigned i = 0; !buffers->area && i < buffers->nr_slabs; i++)
 		munmap(buffers->slabs[i], SLAB_BYTES);
 	pthread_mutex_destroy(&buffers->lock);
 }
 
-/* Return: SLAB_BYTES at a multiple of them; NULL where there is no memory. */
-static char *map_slab(void)
+/* Return: @len bytes at a multiple of SLAB_BYTES; NULL where there is no memory. */
+static char *map_slabs(size_t len, int prot)
 {
-	char *at = mmap(NULL, 2 * SLAB_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, len + SLAB_BYTES, prot,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	size_t before;
 
 	if (at == MAP_FAILED)
@@ -53,10 +57,24 @@ static char *map_slab(void)
 	before = -(uintptr_t)at & (SLAB_BYTES - 1);
 	if (before)
 		munmap(at, before);
-	munmap(at + before + SLAB_BYTES, SLAB_BYTES - before);
+	munmap(at + before + len, SLAB_BYTES - before);
 	/* Past the C library, whose function the preload shim takes over. */
-	syscall(SYS_madvise, at + before, SLAB_BYTES, MADV_HUGEPAGE);
+	syscall(SYS_madvise, at + before, len, MADV_HUGEPAGE);
 	return at + before;
+}
+
+/* A program may have asked that all it maps be locked, and so present at once. */
+void files_buffers_map(struct files_buffers *buffers)
+{
+	char *area = map_slabs(AREA_BYTES, PROT_NONE);
+
+	if (!area)
+		return;
+	if (syscall(SYS_munlock, area, AREA_BYTES) ||
+	    mprotect(area, AREA_BYTES, PROT_READ | PROT_WRITE))
+		munmap(area, AREA_BYTES);
+	else
+		buffers->area = area;
 }
 
 /* Return: NULL if none is free. */
@@ -64,6 +82,19 @@ static char *take_free(struct files_buffers *buffers)
 {
 	util_assert_held(&buffers->lock);
 	return buffers->nr_free ? buffers->free[--buffers->nr_free] : NULL;
+}
+
+/* Return: one half of the next slab of the area; NULL behind the last one. */
+static char *take_of_area(struct files_buffers *buffers)
+{
+	char *slab;
+
+	util_assert_held(&buffers->lock);
+	if (!buffers->area || buffers->nr_slabs == FILES_SLABS)
+		return NULL;
+	slab = buffers->area + SLAB_BYTES * buffers->nr_slabs++;
+	buffers->free[buffers->nr_free++] = slab + BUFFER_BYTES;
+	return slab;
 }
 
 /* Return: one half of @slab.  If other threads have filled the table meanwhile: one of
@@ -93,12 +124,14 @@ static char *take_buffer(struct files_buffers *buffers)
 
 	pthread_mutex_lock(&buffers->lock);
 	at = take_free(buffers);
-	may_grow = buffers->nr_slabs < FILES_SLABS;
+	if (!at)
+		at = take_of_area(buffers);
+	may_grow = !buffers->area && buffers->nr_slabs < FILES_SLABS;
 	pthread_mutex_unlock(&buffers->lock);
 	if (at || !may_grow)
 		return at;
 	/* Without the lock, because this may take long. */
-	at = map_slab();
+	at = map_slabs(SLAB_BYTES, PROT_READ | PROT_WRITE);
 	return at ? add_slab(buffers, at) : NULL;
 }
 

@@ -239,6 +239,8 @@ static int run_job(struct uffd_job *uffd, struct op_job *job)
 
 	files_buffers_begin(&uffd->buffers);
 	uffd->buffers.kept = !op_is_small(job);
+	if (uffd->buffers.kept)
+		files_buffers_map(&uffd->buffers);
 	pthread_mutex_init(&uffd->stream_lock, NULL);
 	error = op_run_job(job, fill_chunk);
 	if (!error && streams)
