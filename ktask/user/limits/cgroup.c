@@ -27,6 +27,7 @@
 #define MEMORY_NONE (1ull << 62)
 /* With more left than helpers could ever need nobody counts pages of files. */
 #define MEMORY_PLENTY (1ull << 30)
+#define HELPERS_BESIDE 64
 /* Refreshing may take this part of the time.  One that lasted long, because the
  * thread was throttled or stopped, puts off the next by no more than this. */
 #define REFRESH_PART 64
@@ -205,7 +206,7 @@ uint64_t cgroup_memory_left(struct cgroup *cg)
 	return least_left(cg, CGROUP_MEMORY,
 			  second ? "memory.max" : "memory.limit_in_bytes",
 			  second ? "memory.current" : "memory.usage_in_bytes",
-			  MEMORY_NONE, MEMORY_PLENTY, cached_bytes);
+			  MEMORY_NONE, cg->memory_plenty, cached_bytes);
 }
 
 /* ---- refreshing ---- */
@@ -245,6 +246,16 @@ void cgroup_init(struct cgroup *cg, const char *root)
 	cg->root = root;
 	cg->pids_left = UINT64_MAX;
 	cg->memory_left = UINT64_MAX;
+	cg->memory_plenty = MEMORY_PLENTY;
+}
+
+/* What all helpers of the machine need, and as many compensating ones as a job may have.
+ * On a large machine the kernel takes milliseconds to add memory.stat up. */
+static uint64_t enough_memory(void)
+{
+	uint64_t helpers = kt_load(&pool_machine()->limit) + HELPERS_BESIDE;
+
+	return KT_MIN(helpers * CGROUP_HELPER_BYTES, MEMORY_PLENTY);
 }
 
 void cgroup_refresh(struct cgroup *cg, uint64_t now_ns,
@@ -331,6 +342,7 @@ static bool lock_view(void)
 		return false;
 	if (this_process.pid != self)
 		cgroup_init(&this_process.cg, file_root);
+	this_process.cg.memory_plenty = enough_memory();
 	this_process.pid = self;
 	return true;
 }

@@ -46,6 +46,8 @@ struct cgroup {
 	unsigned nr_levels;
 	uint64_t pids_left; /* threads that may be made; UINT64_MAX: any */
 	uint64_t memory_left; /* cgroup_memory_left(), when last found */
+	uint64_t
+		memory_plenty; /* with so much left pages of files are not counted */
 	struct cgroup_finder finder;
 };
 
