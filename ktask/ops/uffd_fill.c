@@ -241,13 +241,13 @@ static int run_job(struct uffd_job *uffd, struct op_job *job)
 	uffd->buffers.kept = !op_is_small(job);
 	if (uffd->buffers.kept)
 		files_buffers_map(&uffd->buffers);
-	pthread_mutex_init(&uffd->stream_lock, NULL);
+	lent_lock_init(&uffd->stream_lock);
 	error = op_run_job(job, fill_chunk);
 	if (!error && streams)
 		error = finish_stream(uffd, job);
 	if (streams && job->result)
 		job->result->units = uffd->stream_pos;
-	pthread_mutex_destroy(&uffd->stream_lock);
+	lent_lock_destroy(&uffd->stream_lock);
 	files_buffers_end(&uffd->buffers);
 	return error;
 }

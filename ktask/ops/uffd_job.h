@@ -8,6 +8,7 @@
 #include <ktask/uffd.h>
 
 #include "files.h"
+#include "lent_lock.h"
 #include "op.h"
 
 /**
@@ -24,7 +25,7 @@ struct uffd_job {
 	uint64_t begin_ns;
 	pthread_t caller;
 	uint64_t report_every_ns;
-	pthread_mutex_t stream_lock;
+	struct lent_lock stream_lock;
 	_Atomic uint64_t stream_pos; /* S: whole pages that were read */
 	char *page; /* S: of a stream, the page that has come in part */
 	size_t in_page; /* S: bytes of it */

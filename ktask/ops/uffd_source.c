@@ -105,7 +105,7 @@ static int check_stall(struct uffd_job *uffd, uint64_t since_ns)
 	int error = uffd->error;
 
 	util_assert(is_caller(uffd));
-	util_assert_held(&uffd->stream_lock);
+	util_assert_held(&uffd->stream_lock.mutex);
 	if (error)
 		return error;
 	if (op_is_late(uffd->job) ||
@@ -120,7 +120,7 @@ static int wait_for_stream(struct uffd_job *uffd)
 	struct pollfd stream = { .fd = uffd->fill->fd, .events = POLLIN };
 	uint64_t since_ns = op_now_ns();
 
-	util_assert_held(&uffd->stream_lock);
+	util_assert_held(&uffd->stream_lock.mutex);
 	for (;;) {
 		int ready = poll(&stream, 1, SLICE_MS);
 		int error;
@@ -163,7 +163,7 @@ static int read_next(struct uffd_job *uffd, char *buf, size_t len, size_t *came)
 	size_t wanted = wanted_bytes(uffd, uffd->stream_pos, len);
 	int error;
 
-	util_assert_held(&uffd->stream_lock);
+	util_assert_held(&uffd->stream_lock.mutex);
 	memcpy(buf, uffd->page, uffd->in_page);
 	*came = uffd->in_page;
 	error = read_stream(uffd, buf, wanted, came);
@@ -185,7 +185,7 @@ int uffd_source_next(struct uffd_job *uffd, char *buf, size_t len,
 	int error;
 
 	*came = 0;
-	pthread_mutex_lock(&uffd->stream_lock);
+	lent_lock_acquire(&uffd->stream_lock);
 	*offset = uffd->stream_pos;
 	left = uffd->job->len - uffd->stream_pos;
 	error = uffd->error;
@@ -195,6 +195,6 @@ int uffd_source_next(struct uffd_job *uffd, char *buf, size_t len,
 		error = read_next(uffd, buf, len < left ? len : left, came);
 	if (error && error != UFFD_STALLED)
 		uffd_fail(uffd, error);
-	pthread_mutex_unlock(&uffd->stream_lock);
+	lent_lock_release(&uffd->stream_lock);
 	return error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What waiting means in the chunks of a job that an operation begins.
+ * What waiting means in the chunks of a job that an operation begins, and how helpers are
+ * waited for in the midst of a chunk.
  */
 #ifndef KTASK_USER_JOB_WAITS_H
 #define KTASK_USER_JOB_WAITS_H
@@ -16,5 +17,9 @@
  * Call it with false after the job: a small one does not take note.
  */
 void job_expect_faults(bool faults_only);
+
+/* job_return_loan - by a helper that another thread has raised: go back to the lowest
+ * priority, unless the job's caller waits for the end of the chunk */
+void job_return_loan(void);
 
 #endif /* KTASK_USER_JOB_WAITS_H */

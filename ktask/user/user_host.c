@@ -40,6 +40,17 @@ void job_expect_faults(bool faults_only)
 	this_thread.faults_only = faults_only;
 }
 
+void job_return_loan(void)
+{
+	struct user_job *job = this_thread.job;
+	struct kt_worker *worker = this_thread.worker;
+
+	if (job && worker && worker != &job->ctx.caller)
+		pool_item_lower(&kt_item_of(worker)->host.pool_item);
+	else
+		prio_lower();
+}
+
 /* ---- a helper ---- */
 
 static bool must_leave(struct kt_item *item, uint64_t now_ns)

@@ -294,6 +294,12 @@ void pool_item_blocks(struct pool_item *item)
 	keep_loan(h);
 }
 
+void pool_item_lower(struct pool_item *item)
+{
+	prio_lower();
+	keep_loan(item->helper);
+}
+
 /*
  * Allow the helper all CPUs of its item.  No caller places the helpers of a detached job
  * anew, so the scheduler has to move them when other CPUs idle.  A thread that was just

@@ -79,6 +79,10 @@ enum pool_item_state pool_item_state(const struct pool_item *item);
  * priority for that until it leaves the item */
 void pool_item_blocks(struct pool_item *item);
 
+/* pool_item_lower - by the helper in @item, which another thread has raised: go to the lowest
+ * priority again, unless the caller waits for the item and has lent its own */
+void pool_item_lower(struct pool_item *item);
+
 /* pool_item_tid - the helper's thread, while the item is running */
 uint32_t pool_item_tid(const struct pool_item *item);
 
