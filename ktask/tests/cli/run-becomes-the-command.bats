@@ -153,6 +153,44 @@ no_filter() {
 	[ "$(readelf -lW "$ktask" | grep -c '^ *LOAD')" = 1 ]
 }
 
+# What /proc has for a process is set up when it is first asked for.
+@test "the launcher asks /proc for its place only where its name does not say it" {
+	no_filter
+	command -v strace >/dev/null || skip "no strace"
+	strace -o /dev/null true || skip "strace may not trace"
+	local dir=$BATS_TEST_TMPDIR/whole name
+	mkdir -p "$dir/bin"
+	cp "$ktask" "$build/libktask-preload.so" "$dir/bin"
+	ln -s whole/bin/ktask "$BATS_TEST_TMPDIR/linked"
+	ln -s whole/bin "$BATS_TEST_TMPDIR/directory"
+	cd "$dir"
+	for name in "$dir/bin/ktask" bin/ktask "$BATS_TEST_TMPDIR/linked" \
+		"$BATS_TEST_TMPDIR/directory/ktask"; do
+		run -0 strace -s 200 -e trace=readlink,readlinkat \
+			-o "$BATS_TEST_TMPDIR/trace" "$name" run sh -c 'echo "$LD_PRELOAD"'
+		echo "$name: $output"
+		[ "$output" -ef "$dir/bin/libktask-preload.so" ]
+		run grep -c '"/proc/' "$BATS_TEST_TMPDIR/trace"
+		case $name in
+		bin/ktask | */linked) [ "$output" = 1 ] ;;
+		*) [ "$output" = 0 ] ;;
+		esac
+	done
+}
+
+# A name that a descriptor gives it means nothing to the command's children.
+@test "a launcher that is started by its descriptor names no descriptor" {
+	no_filter
+	command -v perl >/dev/null || skip "no perl"
+	run -0 perl -e 'open(my $file, "<", $ARGV[0]); $^F = 1000;
+		open(my $kept, "<&", $file);
+		exec { "/dev/fd/" . fileno($kept) } "ktask", "run", "sh", "-c",
+			"echo \"\$LD_PRELOAD\""' "$ktask"
+	echo "$output"
+	[ "$output" -ef "$build/libktask-preload.so" ]
+	[[ $output != /dev/* ]]
+}
+
 @test "without the rest of it, only that is said" {
 	no_filter
 	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
