@@ -36,6 +36,7 @@
  *	process_record.c   the same for whoever watches, should a signal end us
  *	count_present.c    how much of a range is present
  *	plain_calls.c      the plain calls
+ *	next_functions.c   the functions that the shim's own stand before
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
  *
@@ -488,6 +489,35 @@ void shim_count_watched(const struct shim_watched *watched);
 void shim_count_ahead(size_t bytes, uint64_t cpu_ns);
 
 bool shim_counted(void);
+
+/* next_functions.c: in the order of the names there */
+enum shim_next {
+	NEXT_MALLOC,
+	NEXT_CALLOC,
+	NEXT_REALLOC,
+	NEXT_ALIGNED_ALLOC,
+	NEXT_MEMALIGN,
+	NEXT_FREE,
+	NEXT_POSIX_MEMALIGN,
+	NEXT_PTHREAD_CREATE,
+	NEXT_EXECVE,
+	NEXT_EXECV,
+	NEXT_EXECVP,
+	NEXT_EXECVPE,
+	NEXT_FEXECVE,
+	NEXT_EXECVEAT,
+	NEXT_POSIX_SPAWN,
+	NEXT_POSIX_SPAWNP,
+	NEXT_FORK,
+	NEXT_CLONE,
+	NEXT_QUICK_EXIT,
+	NEXT_SBRK,
+	NEXT_BRK,
+	SHIM_NR_NEXT
+};
+
+/* Of the next object in the loader's order; NULL: none has it. */
+void *shim_next_function(enum shim_next which);
 
 /* report.c */
 void shim_say_would(enum shim_call call, size_t len);

@@ -11,7 +11,22 @@
 /* word_is - are these @len bytes @word? */
 static inline bool word_is(const char *text, size_t len, const char *word)
 {
-	return strlen(word) == len && !memcmp(text, word, len);
+	while (len && *word && *text == *word) {
+		text++;
+		word++;
+		len--;
+	}
+	return !len && !*word;
+}
+
+/* word_length - of the first word */
+static inline size_t word_length(const char *list)
+{
+	size_t len = 0;
+
+	while (list[len] && list[len] != ',')
+		len++;
+	return len;
 }
 
 /* word_list_next - what is behind the word of @len bytes at @list: "" at the end */
@@ -26,7 +41,7 @@ static inline bool word_list_has(const char *list, const char *word)
 	size_t len;
 
 	for (; list && *list; list = word_list_next(list, len)) {
-		len = (size_t)(strchrnul(list, ',') - list);
+		len = word_length(list);
 		if (word_is(list, len, word))
 			return true;
 	}

@@ -14,7 +14,6 @@
  * Locking: there is no lock.  Threads that look up at the same time write the same
  * addresses; known_allocator is stored (release) when all of them are there.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -63,9 +62,9 @@ static const struct allocator libc_allocator = {
 static struct allocator next_allocator;
 static const struct allocator *_Atomic known_allocator;
 
-static void find_one(void *to, const char *name)
+static void find_one(void *to, enum shim_next which)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *found = shim_next_function(which);
 
 	if (found)
 		memcpy(to, &found, sizeof(found));
@@ -81,13 +80,13 @@ static const struct allocator *find_next(void)
 	if (finding)
 		return &libc_allocator;
 	finding = true;
-	find_one(&found.malloc, "malloc");
-	find_one(&found.calloc, "calloc");
-	find_one(&found.realloc, "realloc");
-	find_one(&found.aligned_alloc, "aligned_alloc");
-	find_one(&found.memalign, "memalign");
-	find_one(&found.posix_memalign, "posix_memalign");
-	find_one(&found.free, "free");
+	find_one(&found.malloc, NEXT_MALLOC);
+	find_one(&found.calloc, NEXT_CALLOC);
+	find_one(&found.realloc, NEXT_REALLOC);
+	find_one(&found.aligned_alloc, NEXT_ALIGNED_ALLOC);
+	find_one(&found.memalign, NEXT_MEMALIGN);
+	find_one(&found.posix_memalign, NEXT_POSIX_MEMALIGN);
+	find_one(&found.free, NEXT_FREE);
 	finding = false;
 	next_allocator = found;
 	atomic_store(&known_allocator, &next_allocator);

@@ -4,7 +4,6 @@
  *
  * Not seen: calls of the C library's own allocator, which adds little at a time.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -18,8 +17,8 @@ static int (*next_brk)(void *end);
 
 static void __attribute__((constructor)) find_next(void)
 {
-	next_sbrk = (void *(*)(intptr_t))dlsym(RTLD_NEXT, "sbrk");
-	next_brk = (int (*)(void *))dlsym(RTLD_NEXT, "brk");
+	next_sbrk = (void *(*)(intptr_t))shim_next_function(NEXT_SBRK);
+	next_brk = (int (*)(void *))shim_next_function(NEXT_BRK);
 }
 
 static void ensure_next(void)

@@ -4,7 +4,6 @@
  * So the shim can begin to watch what an allocator has mapped (ahead/grown_areas.h).  The
  * call itself is not changed.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -17,7 +16,7 @@ static int (*next_create)(pthread_t *thread, const pthread_attr_t *attr,
 
 static void __attribute__((constructor)) find_next(void)
 {
-	*(void **)&next_create = dlsym(RTLD_NEXT, "pthread_create");
+	*(void **)&next_create = shim_next_function(NEXT_PTHREAD_CREATE);
 }
 
 KTASK_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,

@@ -56,12 +56,12 @@ static void find_own_name(void)
 
 static void find_next(void)
 {
-	*(void **)&next_calls.execve = dlsym(RTLD_NEXT, "execve");
-	*(void **)&next_calls.execv = dlsym(RTLD_NEXT, "execv");
-	*(void **)&next_calls.execvp = dlsym(RTLD_NEXT, "execvp");
-	*(void **)&next_calls.execvpe = dlsym(RTLD_NEXT, "execvpe");
-	*(void **)&next_calls.fexecve = dlsym(RTLD_NEXT, "fexecve");
-	*(void **)&next_calls.execveat = dlsym(RTLD_NEXT, "execveat");
+	*(void **)&next_calls.execve = shim_next_function(NEXT_EXECVE);
+	*(void **)&next_calls.execv = shim_next_function(NEXT_EXECV);
+	*(void **)&next_calls.execvp = shim_next_function(NEXT_EXECVP);
+	*(void **)&next_calls.execvpe = shim_next_function(NEXT_EXECVPE);
+	*(void **)&next_calls.fexecve = shim_next_function(NEXT_FEXECVE);
+	*(void **)&next_calls.execveat = shim_next_function(NEXT_EXECVEAT);
 }
 
 /* Not later: that allocates, and takes the loader's lock.  The name is for the report. */

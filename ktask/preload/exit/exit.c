@@ -22,7 +22,6 @@
  * Locking: there is no lock.  memory_shared is atomic; any thread sets it, for ever.
  */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -389,9 +388,9 @@ static int (*next_clone)(int (*func)(void *), void *stack, int flags, void *arg,
 /* Other libraries' constructors may come first, and call. */
 static void find_next(void)
 {
-	next_quick_exit = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
-	next_clone = (int (*)(int (*)(void *), void *, int, void *, ...))dlsym(
-		RTLD_NEXT, "clone");
+	next_quick_exit = (void (*)(int))shim_next_function(NEXT_QUICK_EXIT);
+	next_clone = (int (*)(int (*)(void *), void *, int, void *,
+			      ...))shim_next_function(NEXT_CLONE);
 }
 
 /* Before any of the program's, so that these run behind all of them. */

@@ -6,7 +6,6 @@
  *
  * Not seen: children that the C library makes itself, for system() and popen().
  */
-#include <dlfcn.h>
 #include <spawn.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,9 +25,9 @@ static pid_t (*next_fork)(void);
 
 static void find_next(void)
 {
-	next_spawnp = (spawn_func)dlsym(RTLD_NEXT, "posix_spawnp");
-	next_spawn = (spawn_func)dlsym(RTLD_NEXT, "posix_spawn");
-	next_fork = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+	next_spawnp = (spawn_func)shim_next_function(NEXT_POSIX_SPAWNP);
+	next_spawn = (spawn_func)shim_next_function(NEXT_POSIX_SPAWN);
+	next_fork = (pid_t(*)(void))shim_next_function(NEXT_FORK);
 }
 
 /* Not later: that allocates, and takes the loader's lock. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "preload/shim.h"
 #include "util/large_static.h"
@@ -46,28 +47,74 @@ static size_t pool_used;
 static char program_name[NAME_BYTES];
 static bool are_copied;
 
-static char *copy_value(const char *text)
+/* Return: the length with the end of the text; 0: it is longer than @most */
+static size_t copy_text(char *to, const char *text, size_t most)
 {
-	size_t size = strlen(text) + 1;
-	char *copy = text_pool + pool_used;
-
-	if (size > PATH_MAX || size > sizeof(text_pool) - pool_used)
-		return NULL;
-	memcpy(copy, text, size);
-	pool_used += size;
-	return copy;
+	for (size_t i = 0; i < most; i++) {
+		to[i] = text[i];
+		if (!text[i])
+			return i + 1;
+	}
+	return 0;
 }
 
+static char *copy_value(const char *text)
+{
+	const size_t left = sizeof(text_pool) - pool_used;
+	char *copy = text_pool + pool_used;
+	size_t size = copy_text(copy, text, left < PATH_MAX ? left : PATH_MAX);
+
+	pool_used += size;
+	return size ? copy : NULL;
+}
+
+/* Return: what is behind "@name="; NULL if it is another variable. */
+static const char *value_of(const char *variable, const char *name)
+{
+	while (*name && *variable == *name) {
+		variable++;
+		name++;
+	}
+	return !*name && *variable == '=' ? variable + 1 : NULL;
+}
+
+static bool is_same_text(const char *text, const char *other)
+{
+	while (*text && *text == *other) {
+		text++;
+		other++;
+	}
+	return *text == *other;
+}
+
+/* As getenv() does, the first one of a name counts. */
+static void copy_variable(const char *variable, uint32_t *seen)
+{
+	for (size_t i = 0; i < NR_NAMES; i++) {
+		const char *text = value_of(variable, setting_names[i]);
+
+		if (!text || *seen & 1u << i)
+			continue;
+		*seen |= 1u << i;
+		setting_values[i] = copy_value(text);
+	}
+}
+
+/*
+ * Nothing here is a call of libc that every start of a program would pay the loader for:
+ * it looks up each function at its first call.
+ */
 void shim_settings_copy(void)
 {
-	bool privileged = getauxval(AT_SECURE);
+	uint32_t seen = 0;
 
-	for (size_t i = 0; i < NR_NAMES; i++) {
-		const char *text = privileged ? NULL : getenv(setting_names[i]);
-
-		setting_values[i] = text ? copy_value(text) : NULL;
-	}
-	strncpy(program_name, program_invocation_short_name, NAME_BYTES - 1);
+	if (!getauxval(AT_SECURE))
+		for (char **variable = environ; variable && *variable;
+		     variable++)
+			if (**variable == 'K' || **variable == 'X' ||
+			    **variable == 'H')
+				copy_variable(*variable, &seen);
+	copy_text(program_name, program_invocation_short_name, NAME_BYTES - 1);
 	are_copied = true;
 }
 
@@ -82,8 +129,11 @@ const char *shim_program_name(void)
  */
 __attribute__((visibility("hidden"))) char *secure_getenv(const char *name)
 {
-	for (size_t i = 0; are_copied && i < NR_NAMES; i++)
-		if (!strcmp(setting_names[i], name))
+	/* A constructor before ours calls. */
+	if (!are_copied)
+		shim_settings_copy();
+	for (size_t i = 0; i < NR_NAMES; i++)
+		if (is_same_text(setting_names[i], name))
 			return setting_values[i];
 	return getauxval(AT_SECURE) ? NULL : getenv(name);
 }

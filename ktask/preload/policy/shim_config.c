@@ -242,7 +242,7 @@ static void read_calls(const char *text)
 	if (!text)
 		return;
 	for (;;) {
-		size_t len = (size_t)(strchrnul(text, ',') - text);
+		size_t len = word_length(text);
 		int call = word_index(text, len, shim_call_names,
 				      SHIM_DEFAULT_CALLS);
 
@@ -300,7 +300,7 @@ static void note_system(const struct dl_phdr_info *object)
 	uintptr_t start, end;
 
 	for (int i = 0; i < NR_SYSTEM_OBJECTS; i++) {
-		if (!inside[i] ||
+		if (inside[i] < object->dlpi_addr ||
 		    !contains_address(object, inside[i], &start, &end))
 			continue;
 		system_objects[i].start = start;
@@ -338,7 +338,8 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *unused)
 		uintptr_t at = (uintptr_t)known_allocators[i].function;
 		uintptr_t start, end;
 
-		if (!at || !contains_address(object, at, &start, &end) ||
+		if (at < object->dlpi_addr ||
+		    !contains_address(object, at, &start, &end) ||
 		    is_libc_or_shim(start, end))
 			continue;
 		known_allocators[i].start = start;
@@ -350,7 +351,7 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *unused)
 static void read_objects(void)
 {
 	known_allocators[0].function = shim_allocator();
-	known_allocators[1].function = dlsym(RTLD_DEFAULT, "malloc");
+	known_allocators[1].function = (const void *)malloc;
 	dl_iterate_phdr(note_object, NULL);
 }
 

@@ -53,3 +53,75 @@ load shim.bash
 	[ "$output" -ge 1 ]
 	[ "$output" -le 2 ]
 }
+
+# Each costs the loader several hundred instructions: 57 where all were looked up by
+# name and functions of strings were called.
+@test "few functions are looked up when a program starts" {
+	LD_DEBUG=bindings LD_DEBUG_OUTPUT=$BATS_TEST_TMPDIR/debug \
+		LD_PRELOAD=$SHIM KTASK_RUN_OPS=ahead "$(type -P true)"
+	run grep -h "binding file $SHIM " "$BATS_TEST_TMPDIR"/debug.*
+	echo "$output"
+	[ "${#lines[@]}" -ge 1 ] || skip "the loader tells nothing"
+	[ "${#lines[@]}" -le 30 ]
+}
+
+@test "another library behind the shim has the calls that the shim passes on" {
+	command -v cc >/dev/null || skip "no compiler"
+	cd "$BATS_TEST_TMPDIR"
+	cat >other.c <<-'EOF'
+	#define _GNU_SOURCE
+	#include <dlfcn.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+
+	static void tell(const char *text)
+	{
+		if (write(1, text, 5) != 5)
+			_exit(1);
+	}
+	int fork(void)
+	{
+		tell("fork\n");
+		return ((int (*)(void))dlsym(RTLD_NEXT, "fork"))();
+	}
+	int execvp(const char *name, char *const *argv)
+	{
+		tell("exec\n");
+		return ((int (*)(const char *, char *const *))
+			dlsym(RTLD_NEXT, "execvp"))(name, argv);
+	}
+	void *memalign(size_t align, size_t size)
+	{
+		tell("line\n");
+		return aligned_alloc(align, size);
+	}
+	EOF
+	cat >program.c <<-'EOF'
+	#define _GNU_SOURCE
+	#include <malloc.h>
+	#include <sys/wait.h>
+	#include <unistd.h>
+
+	int main(void)
+	{
+		char *words[] = { "true", NULL };
+
+		if (!memalign(64, 64))
+			return 1;
+		if (!fork())
+			execvp(words[0], words);
+		return wait(NULL) < 0;
+	}
+	EOF
+	cc -w -shared -fPIC -o other.so other.c -ldl
+	# The older kind of table only, and none but that of other.so before it.
+	echo "int nothing;" >old.c
+	cc -shared -fPIC -Wl,--hash-style=sysv -o old.so old.c
+	cc -w -O0 -fno-builtin -o program program.c
+	for between in "" ":./old.so"; do
+		run env LD_PRELOAD="$SHIM$between:./other.so" ./program
+		echo "$between: $output"
+		[ "$status" -eq 0 ]
+		[ "$output" = $'line\nfork\nexec' ]
+	done
+}
