@@ -39,7 +39,14 @@ LIB := $(wildcard ktask/user/*.c ktask/user/*/*.c)
 OPS := $(wildcard ktask/ops/*.c)
 CLI := $(wildcard ktask/cli/*.c ktask/cli/*/*.c)
 LAUNCHER := ktask/launch/launcher.c
-PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
+# What each start of a program runs comes first, so that it lies on a few pages.
+PRELOAD_START := $(patsubst %,ktask/preload/%.c,policy/settings \
+	policy/shim_config policy/seccomp_filter calls/next_functions \
+	calls/guarded_calls calls/run_operation exit/exit exit/exec exit/spawn \
+	exit/report ahead/ahead_watcher ahead/allocation_calls \
+	ahead/grown_areas ahead/new_memory)
+PRELOAD := $(PRELOAD_START) $(filter-out $(PRELOAD_START), \
+	$(wildcard ktask/preload/*.c ktask/preload/*/*.c))
 # When and where memory is made ahead of its touch, in a process or beside it.
 AHEAD := $(wildcard ktask/ahead/*.c)
 DAEMON := $(wildcard ktask/daemon/*.c)
@@ -116,12 +123,15 @@ $(OUT)/ktask.pc: ktask/packaging/ktask.pc.in Makefile
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
 # Two mappings less than usual, which each start of a program would pay for.  Sorting puts
-# the large data behind the rest (ktask/util/large_static.h).
+# the large data behind the rest (ktask/util/large_static.h).  Without RELRO all that the
+# loader writes is on one page (preload/policy/shim_config.c); what it would protect is the
+# lesser part of that, as functions are looked up when they are first called.
 $(OUT)/libktask-preload.so: $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
-		-Wl,-z,defs -Wl,-z,noseparate-code -Wl,-O1 -Wl,--sort-section=name \
+		-Wl,-z,defs -Wl,-z,noseparate-code -Wl,-z,norelro -Wl,-O1 \
+		-Wl,--sort-section=name \
 		-o $@ $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a -ldl $(LDFLAGS)
 

@@ -377,6 +377,14 @@ static void read_ahead(const char *mode)
 	atomic_store(&shim_ahead_least_block, shim_min_bytes);
 }
 
+/*
+ * The data that the loader writes begins on a page of its own, which holds all of it: a
+ * page more would be two page faults more in each start of a program.  The first part of
+ * it is the list of constructors, which the linker sorts by number.
+ */
+__asm__(".pushsection .init_array.00001, \"aw\", %init_array\n\t"
+	".balign 4096\n\t.popsection");
+
 static void __attribute__((constructor)) shim_init(void)
 {
 	const char *report, *mode;
