@@ -232,7 +232,10 @@ struct worker {
 	uint32_t generation;
 	uint32_t stuck; /* counted in ->core->nr_stuck; L, A */
 	uint32_t tick;
-	uint32_t nest; /* tasks done at once on its stack, one in another */
+	/* Brief tasks are done on its stack while its stack pointer is less than
+	 * ->stack_usable above this; 0: not yet known. */
+	uintptr_t stack_least;
+	size_t stack_usable;
 	/* A function that is known to be brief since a task was last queued, or NULL */
 	ktrt_func at_once;
 	uint32_t nr_foreign; /* tasks of other workers that it ran, */
@@ -255,9 +258,6 @@ struct worker {
 	const uint32_t *on_cpu;
 	struct ktrt_task *outer; /* the parent of the tasks that it makes; */
 	uint64_t waited; /* ->outer->spawned at the last wait; */
-	uintptr_t
-		stack_least; /* it may help while its stack pointer is between; */
-	uintptr_t stack_end; /* 0: unknown */
 
 	uint32_t stalls; /* the value of rt.stalls that it last saw; A */
 	uint32_t no_open; /* that at which it last found none; wait_search.c */
@@ -481,6 +481,8 @@ void worker_retire(struct worker *w);
 /* Start a thread for @core, or one that leads: NULL.  The caller did park_arrive() and
  * counts it as searching.  -EAGAIN also if there are max_threads. */
 int worker_start(struct core *core);
+/* Find out where the stack of the calling thread ends. */
+void worker_read_stack(struct worker *w);
 /* Run on the worker's core only. */
 void worker_bind(struct worker *w);
 int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg);
@@ -491,6 +493,15 @@ bool worker_all_monitored(void);
 bool worker_all_blocked(const struct core *core);
 void worker_join_all(void);
 void worker_free_all(void);
+
+/* Has the calling thread seven eighths of a worker's stack left?  false also on a stack to which
+ * the program switched by itself. */
+static inline bool stack_suffices(const struct worker *w)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here - w->stack_least < w->stack_usable;
+}
 
 /* ---- task.c ---- */
 
@@ -641,12 +652,12 @@ struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
 /* The same, and notes whether its function is brief. */
 struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task);
 /*
- * The same with a new record, in the middle of its parent.  If the task is complete when
+ * Run a task with a new record, in the middle of its parent.  If the task is complete when
  * @func has returned, it never counts as a child, and its record becomes w->blank.  Else
- * it counts from then on.
+ * it counts from then on.  What it makes ready is queued.
  */
-struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
-				   ktrt_func func, void *arg);
+void sched_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
+		      void *arg);
 /*
  * The worker's queue holds QUEUE_PLENTY tasks.  Its ->plenty is set, and tasks may be
  * done at once, until somebody takes a task and finds less than half of that left.
@@ -654,7 +665,8 @@ struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
 void sched_plenty(struct worker *w);
 
 /* Into the worker's queue, by O; sched_notify() comes next.  false: no memory. */
-static inline bool queue_own(struct worker *w, struct ktrt_task *task)
+static inline __attribute__((always_inline)) bool
+queue_own(struct worker *w, struct ktrt_task *task)
 {
 	bool queued = deque_push(&w->deque, task);
 

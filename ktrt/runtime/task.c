@@ -144,16 +144,14 @@ static inline void child_made(struct worker *w, struct ktrt_task *parent)
 		child_limit_apply(w, parent);
 }
 
-/* How deep tasks may be nested on one stack, so that stacks suffice. */
-#define NEST_MAX 64
-
 /*
  * If the worker's own queue holds plenty, a brief task without dependences is done at
- * once: others have enough to take from the queue.
+ * once: others have enough to take from the queue.  One may do so in another, as deep as the
+ * stack suffices.
  */
 static inline bool does_at_once(struct worker *w, ktrt_func func)
 {
-	if (likely(!at_peek(&w->deque.plenty)) || w->nest >= NEST_MAX)
+	if (likely(!at_peek(&w->deque.plenty)) || !stack_suffices(w))
 		return false;
 	/* The blank record has no flags, so no task that should inherit TASK_FINAL is run in it. */
 	if (unlikely(w->current->flags & TASK_FINAL))
@@ -175,16 +173,6 @@ static inline struct ktrt_task *take_blank(struct worker *w)
 	return task;
 }
 
-static inline void do_at_once(struct worker *w, struct ktrt_task *task,
-			      ktrt_func func, void *arg)
-{
-	w->nest++;
-	task = sched_run_inside(w, task, func, arg);
-	w->nest--;
-	if (unlikely(task))
-		task_ready(w, task);
-}
-
 /* Run the task on the stack of its maker.  The maker continues only afterwards, so
  * the limit on children is not needed. */
 static void __attribute__((noinline))
@@ -196,7 +184,8 @@ do_undeferred(struct worker *w, struct ktrt_task *task)
 		task_ready(w, task);
 }
 
-static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
+static inline __attribute__((always_inline)) void
+queue_child_here(struct worker *w, struct ktrt_task *task)
 {
 	/* Its parent's. */
 	if (unlikely(task->flags & TASK_FINAL)) {
@@ -215,23 +204,43 @@ static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 		sched_notify(w);
 }
 
+static WAKE_PATH __attribute__((noinline)) void
+queue_child(struct worker *w, struct ktrt_task *task)
+{
+	queue_child_here(w, task);
+}
+
+/* Functions of their own, so that each saves only the registers that it needs. */
+static __attribute__((noinline)) int spawn_now(struct worker *w, ktrt_func func,
+					       void *arg)
+{
+	struct ktrt_task *task = take_blank(w);
+
+	if (unlikely(!task))
+		return -ENOMEM;
+	sched_run_inside(w, task, func, arg);
+	return 0;
+}
+
+static WAKE_PATH __attribute__((noinline)) int
+spawn_queued(struct worker *w, ktrt_func func, void *arg)
+{
+	struct ktrt_task *task = make_task(w, func, arg);
+
+	if (unlikely(!task))
+		return -ENOMEM;
+	queue_child_here(w, task);
+	return 0;
+}
+
 WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 {
 	struct worker *w = current_worker();
-	struct ktrt_task *task;
-	bool now;
 
 	if (unlikely(!w))
 		return -ESRCH;
-	now = does_at_once(w, func);
-	task = now ? take_blank(w) : make_task(w, func, arg);
-	if (unlikely(!task))
-		return -ENOMEM;
-	if (now)
-		do_at_once(w, task, func, arg);
-	else
-		queue_child(w, task);
-	return 0;
+	return does_at_once(w, func) ? spawn_now(w, func, arg)
+				     : spawn_queued(w, func, arg);
 }
 
 /*
@@ -295,7 +304,7 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 		return -ENOMEM;
 	}
 	if (now)
-		do_at_once(w, task, func, task->arg);
+		sched_run_inside(w, task, func, task->arg);
 	else
 		queue_child(w, task);
 	return 0;
@@ -337,7 +346,7 @@ WAKE_PATH void ktrt_spawn_end(ktrt_func func, void *arg)
 		return;
 	}
 	w->begun_now = false;
-	do_at_once(w, task, func, arg);
+	sched_run_inside(w, task, func, arg);
 }
 
 int task_run_args(void *arg)
@@ -376,7 +385,7 @@ static inline int spawn_args(ktrt_func_args func, void *a, void *b, void *c,
 	args = task->arg = task->arg_inline;
 	*args = (struct task_args){ func, { a, b, c, d } };
 	if (now)
-		do_at_once(w, task, task_run_args, args);
+		sched_run_inside(w, task, task_run_args, args);
 	else
 		queue_child(w, task);
 	return 0;

@@ -40,10 +40,8 @@ static void __attribute__((noinline, cold)) body_left(struct guard *guard)
 	struct ktrt_task *next;
 
 	w->current = guard->before;
-	if (guard->inside) {
+	if (guard->inside)
 		guard->before->spawned++;
-		w->nest--;
-	}
 	if (guard->sinks)
 		task_sinks_complete(w, guard->task->parent, guard->sinks);
 	next = task_ended(w, guard->task, -ECANCELED);
@@ -247,17 +245,25 @@ WAKE_PATH struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
 	return task_ended(w, task, error);
 }
 
-struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
-				   ktrt_func func, void *arg)
+/* The task is not as good as new, so it counts as a child from now on. */
+static void __attribute__((noinline))
+end_inside(struct worker *w, struct ktrt_task *task, int error)
+{
+	w->current->spawned++;
+	task = task_ended(w, task, error);
+	if (task)
+		task_ready(w, task);
+}
+
+void sched_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
+		      void *arg)
 {
 	int error = call_task(w, task, func, arg, true);
 
-	if (unlikely(error || !is_new(task))) {
-		w->current->spawned++;
-		return task_ended(w, task, error);
-	}
-	keep_blank(w, task);
-	return NULL;
+	if (unlikely(error || !is_new(task)))
+		end_inside(w, task, error);
+	else
+		keep_blank(w, task);
 }
 
 void sched_plenty(struct worker *w)

@@ -90,10 +90,9 @@ static struct ktrt_task *take_or_search(struct worker *w,
 	return search_wanted(w, &filter);
 }
 
-WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
+static WAKE_PATH void __attribute__((noinline))
+await_children(struct worker *w, struct ktrt_task *task)
 {
-	rank_assert(w == self_worker && task == w->current);
-	visit_forget(w);
 	while (task_outstanding(task)) {
 		struct ktrt_task *below;
 
@@ -121,9 +120,20 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 		else
 			wait_for_signal(w, task);
 	}
-	if (task->domain)
+}
+
+/* Most tasks wait for nothing: the loop with its stack frame is a function of its own. */
+WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
+{
+	rank_assert(w == self_worker && task == w->current);
+	visit_forget(w);
+	if (task_outstanding(task))
+		await_children(w, task);
+	if (unlikely(task->domain))
 		deps_settle(task);
-	return error_take(&task->child_error);
+	return unlikely(at_peek(&task->child_error))
+		       ? error_take(&task->child_error)
+		       : 0;
 }
 
 /* ---- waiting for one task's dependences ---- */

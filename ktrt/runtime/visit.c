@@ -32,52 +32,15 @@
 
 /* ---- whether it may ---- */
 
-static size_t worker_stack_bytes(void)
-{
-	size_t bytes = rt.options.stack_bytes;
-	pthread_attr_t attr;
-
-	if (bytes)
-		return bytes;
-	pthread_attr_init(&attr);
-	pthread_attr_getstacksize(&attr, &bytes);
-	pthread_attr_destroy(&attr);
-	return bytes;
-}
-
-/* A frame above ->stack_least has at least seven eighths of a worker's stack left. */
-static void read_stack(struct worker *w)
-{
-	size_t size = 0, needed = worker_stack_bytes() / 8 * 7;
-	pthread_attr_t attr;
-	void *low = NULL;
-
-	w->stack_least = w->stack_end = UINTPTR_MAX;
-	if (pthread_getattr_np(pthread_self(), &attr))
-		return;
-	pthread_attr_getstack(&attr, &low, &size);
-	pthread_attr_destroy(&attr);
-	if (size <= needed)
-		return;
-	w->stack_least = (uintptr_t)low + needed;
-	w->stack_end = (uintptr_t)low + size;
-}
-
-/* Return: false also on a stack to which the program switched by itself. */
-static bool stack_suffices(struct worker *w)
-{
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-	if (unlikely(!w->stack_end))
-		read_stack(w);
-	return here >= w->stack_least && here < w->stack_end;
-}
-
 static struct core *core_to_visit(struct worker *w)
 {
 	struct core *core = w->core ? NULL : core_below(w);
 
-	if (!core || at_peek(&core->visitor) || !stack_suffices(w))
+	if (!core || at_peek(&core->visitor))
+		return NULL;
+	if (unlikely(!w->stack_least))
+		worker_read_stack(w);
+	if (!stack_suffices(w))
 		return NULL;
 	return core;
 }

@@ -95,7 +95,6 @@ struct worker *worker_new(unsigned cache)
 	w->current = NULL;
 	at_poke(&w->core, NULL);
 	w->leads = false;
-	w->nest = 0;
 	w->nr_taken = 0;
 	w->judged = SHORT_TASKS_JUDGED;
 	w->fast = NULL;
@@ -112,7 +111,8 @@ struct worker *worker_new(unsigned cache)
 	w->borrows = w->handed = false;
 	w->generation = rt.generation;
 	w->cpu = -1;
-	w->stack_end = 0;
+	w->stack_least = 0;
+	w->stack_usable = 0;
 	at_store(&w->tid, 0);
 	at_poke(&w->umt, NULL);
 	/* It is on no list.  A core may still know the record as its last leaver,
@@ -145,6 +145,37 @@ void worker_retire(struct worker *w)
 }
 
 /* ---- threads ---- */
+
+static size_t worker_stack_bytes(void)
+{
+	size_t bytes = rt.options.stack_bytes;
+	pthread_attr_t attr;
+
+	if (bytes)
+		return bytes;
+	pthread_attr_init(&attr);
+	pthread_attr_getstacksize(&attr, &bytes);
+	pthread_attr_destroy(&attr);
+	return bytes;
+}
+
+void worker_read_stack(struct worker *w)
+{
+	size_t size = 0, needed = worker_stack_bytes() / 8 * 7;
+	pthread_attr_t attr;
+	void *low = NULL;
+
+	w->stack_least = UINTPTR_MAX;
+	w->stack_usable = 0;
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	pthread_attr_getstack(&attr, &low, &size);
+	pthread_attr_destroy(&attr);
+	if (size <= needed)
+		return;
+	w->stack_least = (uintptr_t)low + needed;
+	w->stack_usable = size - needed;
+}
 
 static void set_cpus(struct worker *w, int only)
 {
@@ -239,6 +270,7 @@ static void *worker_main(void *arg)
 
 	self_worker = w;
 	set_name(w);
+	worker_read_stack(w);
 	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	set_cpus(w, -1);
 	if (rt.trace)
