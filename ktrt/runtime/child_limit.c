@@ -146,6 +146,7 @@ reduce_children(struct worker *w, struct ktrt_task *parent)
 		if (visit.w && at_peek(&w->counts.tasks) == before)
 			w->grants = VISIT_PAUSE;
 	}
+	at_poke(&w->helps, visit.w && at_peek(&w->counts.tasks) != before);
 	visit_end(&visit);
 }
 

@@ -252,6 +252,8 @@ struct worker {
 	/* Of an attached thread: */
 	bool lone; /* it seems to make one task at a time and wait for it; */
 	bool lent; /* a worker was woken on the CPU that it occupies; */
+	/* it did tasks itself when it last could; A */
+	bool helps;
 	struct counts counts; /* A */
 	struct core *below; /* the core that it ran on when last asked; */
 	/* Where the kernel writes its CPU, or NULL; A */

@@ -8,7 +8,8 @@
  * again and again: 70 ns each by one worker, 230 to 380 by two).  A worker that has run
  * several such tasks in a row rests, longer each time.  Meanwhile the maker takes tasks
  * that are ready in this worker's queue when it helps, waits, or has nothing else to do.
- * The rest ends early if the maker neither makes nor runs tasks.
+ * The rest ends early if the maker neither makes nor runs tasks.  No worker rests because of
+ * an attached thread that did no tasks itself when it last could.
  *
  * Nodes of a graph that was made once have no maker that helps.  When a thief has taken
  * several nodes in quick succession, it watches how fast the last victim is by itself.  If
@@ -59,15 +60,32 @@ static uint64_t count_moves(const struct worker *maker)
 	return at_peek(&maker->made) + at_peek(&maker->counts.tasks);
 }
 
+/* Does it do tasks itself that nobody takes?  An attached thread does so while it visits a
+ * core; outside of calls what it did last time tells. */
+static bool maker_helps(const struct worker *maker)
+{
+	return at_peek(&maker->core) || at_peek(&maker->helps);
+}
+
+/* The maker may be an attached thread that needs this CPU, and has no core. */
+static void rest_briefly(const struct worker *maker)
+{
+	if (!at_peek(&maker->core)) {
+		sched_yield();
+		return;
+	}
+	for (int i = 0; i < 32; i++)
+		cpu_relax();
+}
+
 static void rest_from_maker(struct worker *w, const struct worker *maker)
 {
 	uint64_t now = now_ns(), end_ns = now + w->rest_ns, moved_ns = now;
 	uint64_t seen = count_moves(maker);
 
-	while (now < end_ns && !at_peek(&rt.stop) &&
+	while (now < end_ns && !at_peek(&rt.stop) && maker_helps(maker) &&
 	       !core_overloaded(w->core)) {
-		for (int i = 0; i < 32; i++)
-			cpu_relax();
+		rest_briefly(maker);
 		now = now_ns();
 		if (count_moves(maker) != seen) {
 			seen = count_moves(maker);
@@ -91,8 +109,7 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 	if (nr % FOREIGN_VERDICT || !judge_foreign_tasks(w))
 		return task;
 	maker = at_load(&rt.workers[slot]);
-	/* An attached thread has a core where it does such tasks itself. */
-	if (!maker || !at_peek(&maker->core))
+	if (!maker || !maker_helps(maker))
 		return task;
 	if (task)
 		task_ready(w, task);

@@ -126,6 +126,7 @@ void visit_note(struct worker *w, const struct ktrt_task *task)
 /* Leave the task to workers.  Once queued, it may be gone at any time. */
 void visit_leave(struct worker *w, struct ktrt_task *task)
 {
+	at_poke(&w->helps, false);
 	if (!w->core) {
 		task_ready(w, task);
 		return;
@@ -205,8 +206,10 @@ bool visit_help(struct worker *w, struct ktrt_task *above,
 	if (above->flags & TASK_RUN || !sched_work_visible())
 		return false;
 	core = core_to_visit(w);
-	if (!core)
+	if (!core) {
+		at_poke(&w->helps, false);
 		return false;
+	}
 	task = take_awaited(w, above, group);
 	if (!task)
 		return false;
@@ -214,6 +217,7 @@ bool visit_help(struct worker *w, struct ktrt_task *above,
 		task_ready(w, task);
 		return false;
 	}
+	at_poke(&w->helps, true);
 	help_below(w, task, above, group);
 	return !visit_end(&visit);
 }

@@ -105,6 +105,7 @@ struct worker *worker_new(unsigned cache)
 	w->grants = 0;
 	w->yields.by = NULL;
 	w->lone = w->lent = false;
+	at_poke(&w->helps, false);
 	w->below = NULL;
 	w->on_cpu = NULL;
 	w->maker = NULL;
