@@ -14,7 +14,6 @@
  * merged where the plain call would keep them apart.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -115,17 +114,21 @@ static bool takes_all(int flags)
 	       real_knows_advice(MADV_POPULATE_WRITE) && shim_may_lock_all();
 }
 
-KTASK_API int mlockall(int flags)
+/* A handler that left by siglongjmp() would leave the list open. */
+static void prepare_all(int flags)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	/* How much there is to lock is not known: it counts as large. */
-	if (SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) && takes_all(flags) &&
-	    shim_takes(SHIM_MLOCK, SIZE_MAX) &&
+	shim_stay_quiet();
+	if (takes_all(flags) && shim_takes(SHIM_MLOCK, SIZE_MAX) &&
 	    !real_mlockall(flags | MCL_ONFAULT))
 		populate_all();
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
+}
+
+KTASK_API int mlockall(int flags)
+{
+	/* How much there is to lock is not known: it counts as large. */
+	if (SHIM_WANTS(SHIM_MLOCK, SIZE_MAX))
+		prepare_all(flags);
 	return real_mlockall(flags);
 }

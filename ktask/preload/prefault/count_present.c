@@ -8,16 +8,19 @@
  * that other processes have read.  It needs a byte for each page, so only the first
  * SAMPLED_BYTES of a range are counted.  The rest counts as present, but at most as many
  * bytes as the process has resident.
+ *
+ * No handler of the program runs meanwhile: one that left by siglongjmp() would leave a
+ * descriptor open, and the thread could no longer be cancelled.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "preload/shim.h"
 #include "util/file.h"
+#include "util/scoped.h"
 
 /* A caller may have little stack. */
 #define NR_PAGES 1024
@@ -94,13 +97,13 @@ size_t shim_present_bytes(const void *addr, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)addr, end = start + len;
-	int saved_errno = errno, cancel_state;
 	size_t bytes, rest = 0;
+	keep_errno();
 
 	end = (end + page - 1) & ~(page - 1);
 	if (!shim_tells() || start & (page - 1) || end < start)
 		return len;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	shim_stay_quiet();
 	if (!scan_present(start, end, &bytes)) {
 		if (end - start > SAMPLED_BYTES) {
 			rest = end - start - SAMPLED_BYTES;
@@ -109,7 +112,5 @@ size_t shim_present_bytes(const void *addr, size_t len)
 		bytes = count_present(start, end);
 		rest = rest ? process_bytes() : 0;
 	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 	return bytes + rest < len ? bytes + rest : len;
 }
