@@ -296,6 +296,7 @@ size_t shim_available_bytes(void);
  * shim_ahead_mapped: there is a new mapping
  * @join: it is private memory without a page, at an address that the program chose.  If the
  *	shim has taken back advice beside it, join it with that memory
+ * shim_ahead_adjoins: has the shim taken back advice in or beside [addr, addr + len)?
  * shim_ahead_unmapped, shim_ahead_moved: memory is gone, or elsewhere
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
@@ -311,6 +312,7 @@ bool shim_ahead_replaces(void);
 void shim_ahead_replaced(const void *addr, size_t len);
 bool shim_ahead_rejoin(void *addr, size_t len);
 void shim_ahead_mapped(void *base, size_t len, bool join);
+bool shim_ahead_adjoins(const void *addr, size_t len);
 void shim_ahead_unmapped(const void *addr, size_t len);
 void shim_ahead_moved(const void *old, size_t old_len, const void *to,
 		      size_t len, bool stays);

@@ -10,7 +10,7 @@
  *
  * Behaves badly: ranges are forgotten if there are many, or if another thread uses the
  * table at the same moment.  Then a part that is mapped anew is not joined.  Nor is one
- * that the kernel populates while it maps it.
+ * that the kernel locks, and so populates, while it maps it.
  *
  * Locking: a flag protects the table.  Nobody waits for it, because the holder may be a
  * thread that a signal handler interrupted.

@@ -151,9 +151,12 @@ void large_mapping_note_advice(struct large_mapping *mapping)
 	atomic_store(&parts_exist, true);
 }
 
-/* The last page of [addr, addr + len) may be used in part. */
+/* The last page of [addr, addr + len) may be used in part.  Too long a range ends with the
+ * address space. */
 static uintptr_t end_of(const void *addr, size_t len)
 {
+	if (len > UINTPTR_MAX - AHEAD_PAGE_BYTES - (uintptr_t)addr)
+		return UINTPTR_MAX / AHEAD_PAGE_BYTES * AHEAD_PAGE_BYTES;
 	return ((uintptr_t)addr + len + AHEAD_PAGE_BYTES - 1) /
 	       AHEAD_PAGE_BYTES * AHEAD_PAGE_BYTES;
 }
@@ -181,6 +184,11 @@ void shim_ahead_mapped(void *base, size_t len, bool join)
 	if (join && joined_ranges_touch(start, end) &&
 	    !real_madvise(base, len, MADV_NOHUGEPAGE))
 		joined_ranges_add(start, end);
+}
+
+bool shim_ahead_adjoins(const void *addr, size_t len)
+{
+	return joined_ranges_touch((uintptr_t)addr, end_of(addr, len));
 }
 
 void shim_ahead_unmapped(const void *addr, size_t len)

@@ -43,16 +43,19 @@ static size_t find_segment_size(int id, size_t unknown)
 /* It may come in the place of what is watched. */
 static void *attach_segment(int id, const void *addr, int flags)
 {
-	bool watches = shim_ahead_watches(), tells;
-	size_t len = watches ? find_segment_size(id, SIZE_MAX) : SIZE_MAX;
+	bool watches = shim_ahead_watches(), remaps = flags & SHM_REMAP, tells;
+	size_t len =
+		watches || remaps ? find_segment_size(id, SIZE_MAX) : SIZE_MAX;
 	void *base;
 
-	if (flags & SHM_REMAP && watches)
+	if (remaps && watches)
 		shim_ahead_stop(addr, len, false);
 	tells = shim_ahead_replaces();
 	base = real_shmat(id, addr, flags);
 	if (tells)
 		shim_ahead_replaced(base, base == (void *)-1 ? 0 : len);
+	if (remaps && base != (void *)-1)
+		shim_ahead_unmapped(base, len);
 	return base;
 }
 

@@ -81,6 +81,13 @@ static bool is_fixed_memory(int flags)
 	       !(flags & other);
 }
 
+/* Must it be joined with memory beside it before it has pages? */
+static bool joins_before_pages(const void *addr, size_t len, int flags)
+{
+	return flags & MAP_POPULATE && is_fixed_memory(flags & ~MAP_POPULATE) &&
+	       shim_ahead_adjoins(addr, len);
+}
+
 /*
  * For fixed addresses shim_ahead_stop() was called already.  Helpers make no page of found
  * mappings during the call, so the call is kept short: pages are populated after it.
@@ -89,17 +96,16 @@ static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
 		     int64_t offset)
 {
 	bool tells = !(flags & MAP_FIXED) && shim_ahead_replaces();
-	bool later =
-		tells && shim_filter_allows() && takes_populate(prot, flags);
-	void *base =
-		real_mmap(addr, len, prot,
-			  later ? flags & ~MAP_POPULATE : flags, fd, offset);
+	bool later = (tells || joins_before_pages(addr, len, flags)) &&
+		     shim_filter_allows() && takes_populate(prot, flags);
+	int how = later ? flags & ~MAP_POPULATE : flags;
+	void *base = real_mmap(addr, len, prot, how, fd, offset);
 
 	if (tells)
 		shim_ahead_replaced(base, base == MAP_FAILED ? 0 : len);
 	if (base == MAP_FAILED)
 		return base;
-	shim_ahead_mapped(base, len, is_fixed_memory(flags));
+	shim_ahead_mapped(base, len, is_fixed_memory(how));
 	if (later)
 		populate_plainly(base, len, prot, flags);
 	return base;

@@ -306,6 +306,61 @@ static void moves_what_is_anew(const char *how)
 	check_pages(moved, 0, LEN / 4);
 }
 
+/* Flags of the mapping that begins at @base, as /proc/self/smaps says them. */
+static bool has_flag(const char *base, const char *flag)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	bool inside = false, has = false;
+	char line[512], start[32];
+
+	must_hold(file != NULL, "smaps");
+	snprintf(start, sizeof(start), "%lx-", (unsigned long)base);
+	while (fgets(line, sizeof(line), file)) {
+		inside = inside || !strncmp(line, start, strlen(start));
+		if (!inside || strncmp(line, "VmFlags:", 8))
+			continue;
+		has = strstr(line, flag) != NULL;
+		break;
+	}
+	fclose(file);
+	return has;
+}
+
+/* Maps that ask for their pages are too small here to be taken over. */
+static void moves_what_is_populated(const char *how)
+{
+	const size_t part = MIB / 2;
+	char *base = quarter_made_ahead(), *moved;
+
+	must_hold(map_at(base + BLOCK, BLOCK, MAP_FIXED), "mmap of a part");
+	must_hold(map_at(base + LEN / 8, part, MAP_FIXED | MAP_POPULATE),
+		  "mmap with pages");
+	must_hold(count_present(base + LEN / 8, part) == part / PAGE_BYTES,
+		  "pages that were asked for");
+	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
+	must_hold(moved != MAP_FAILED, "mremap with a part that has pages");
+	check_pages(moved, 0, BLOCK);
+}
+
+/* What the program maps beside a segment is not beside what was there before. */
+static void attaches_in_place(const char *how)
+{
+	char *base, *below;
+	int tries = 0, id = shmget(IPC_PRIVATE, LEN, 0600);
+
+	must_hold(id >= 0, "shmget");
+	do {
+		must_hold(tries++ < 8, "there is no room below");
+		base = quarter_made_ahead();
+		below = base - BLOCK;
+		must_hold(map_at(base + BLOCK, BLOCK, MAP_FIXED), "mmap");
+		must_hold(shmat(id, base, SHM_REMAP) == base, "shmat");
+	} while (!map_at(below, BLOCK, MAP_FIXED_NOREPLACE));
+	shmctl(id, IPC_RMID, NULL);
+	if (has_flag(below, " nh"))
+		puts("there is advice that nobody gave");
+}
+
 /* What was mapped anew as a whole has no neighbour with other advice any more, but one
  * that the program mapped below. */
 static void moves_what_replaced_all(const char *how)
@@ -439,6 +494,8 @@ static const struct ahead_case all_cases[] = {
 	{ "moves-rest", moves_rest },
 	{ "moves-anew", moves_what_is_anew },
 	{ "moves-whole", moves_what_replaced_all },
+	{ "moves-populated", moves_what_is_populated },
+	{ "attaches", attaches_in_place },
 	{ "grows", grow_small_mapping },
 	{ "grows-otherwise", grows_otherwise },
 	{ "reallocates", reallocate_often },

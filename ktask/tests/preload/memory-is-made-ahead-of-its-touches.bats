@@ -107,6 +107,14 @@ changes() {
 	changes moves-whole
 }
 
+@test "a part that is mapped anew with its pages can be moved with the rest" {
+	changes moves-populated
+}
+
+@test "what is mapped beside a segment that replaced memory has no advice" {
+	changes attaches
+}
+
 @test "memory that grows by mremap is made ahead too, and only what is private" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes grows-otherwise
