@@ -26,7 +26,7 @@
 /*
  * An attached thread makes tasks that other workers run.  If the records stayed with those
  * workers, the thread would always take records that are in no cache.  So one record is
- * lent to each task in turn and comes back.
+ * lent to each task in turn and comes back, unless the thread did the task itself.
  */
 static inline struct ktrt_task *take_back(struct ktrt_task *outer)
 {
@@ -80,7 +80,8 @@ void task_free(struct worker *w, struct ktrt_task *task)
 		return;
 	}
 	/* The parent is not complete yet, so its record exists. */
-	if (unlikely(task->flags & TASK_LOANED))
+	if (unlikely(task->flags & TASK_LOANED) &&
+	    !(w && w->outer == task->parent))
 		task = at_swap(&task->parent->back, task);
 	if (likely(task))
 		pool_put(&rt.tasks, w ? &w->tasks : NULL, task);
