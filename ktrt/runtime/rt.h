@@ -483,7 +483,7 @@ void worker_retire(struct worker *w);
 /* Start a thread for @core, or one that leads: NULL.  The caller did park_arrive() and
  * counts it as searching.  -EAGAIN also if there are max_threads. */
 int worker_start(struct core *core);
-/* Find out where the stack of the calling thread ends. */
+/* Find out where the stack of the calling thread, an attached one, ends. */
 void worker_read_stack(struct worker *w);
 /* Run on the worker's core only. */
 void worker_bind(struct worker *w);

@@ -178,6 +178,14 @@ void worker_read_stack(struct worker *w)
 	w->stack_usable = size - needed;
 }
 
+/* The thread has just begun, so nearly all of its stack is left: that takes no system call. */
+static void begin_stack(struct worker *w)
+{
+	w->stack_usable = worker_stack_bytes() / 8;
+	w->stack_least =
+		(uintptr_t)__builtin_frame_address(0) - w->stack_usable;
+}
+
 static void set_cpus(struct worker *w, int only)
 {
 	size_t size = CPU_ALLOC_SIZE(rt.nr_cpus);
@@ -271,7 +279,7 @@ static void *worker_main(void *arg)
 
 	self_worker = w;
 	set_name(w);
-	worker_read_stack(w);
+	begin_stack(w);
 	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	set_cpus(w, -1);
 	if (rt.trace)
