@@ -30,6 +30,7 @@ static void later_ones_are_queued(void **state)
 	worker->core = &rt.cores[0];
 	outer.live = LIVE_BODY;
 	worker->current = &outer;
+	worker_read_stack(worker);
 	/* As if it had plenty of brief ones. */
 	worker->deque.plenty = 1;
 	worker->at_once = count_run;
