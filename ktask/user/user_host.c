@@ -304,17 +304,17 @@ static void permit_put(struct kt_item *item)
 }
 
 /* A helper that got no CPU since the last refresh may get none for long.  Another helper
- * can use its permit meanwhile.  The caller would wait for its chunk at the end, so it
- * lends its priority now. */
+ * can use its permit meanwhile, so from before that it does not count.  The caller would
+ * wait for its chunk at the end, so it lends its priority now. */
 static void permit_yield(struct kt_item *item)
 {
 	struct kt_host_item *host = &item->host;
 	uint64_t cpu_ns = pool_item_cpu_ns(&host->pool_item);
 
 	if (cpu_ns == host->seen_cpu_ns && cpu_ns != UINT64_MAX) {
+		uncount_helper(item);
 		permits_yield(kt_load(&host->permit),
 			      pool_item_tid(&host->pool_item));
-		uncount_helper(item);
 		pool_hurry(&host->pool_item);
 	}
 	host->seen_cpu_ns = cpu_ns;

@@ -13,9 +13,11 @@
 #include "syscalls.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "core/deps.h"
 
@@ -311,6 +313,108 @@ static void who_waits_for_a_permit_is_no_helper_yet(void **state)
 	assert_int_equal(ktest_in_child(list_own_job, NULL), 0);
 }
 
+/* ---- while a permit is yielded ---- */
+
+#define YIELD_UNITS 20000
+#define AWAITED_S 10
+#define NO_HELPER 77
+
+static struct {
+	pthread_t caller;
+	struct registry *registry;
+	bool tried; /* a helper has come, and sleeps until its permit is yielded */
+	bool yielded;
+	unsigned listed; /* helpers of the job at that moment */
+	sem_t awake;
+} yielding_job;
+
+static unsigned own_helpers(const struct registry_head *head)
+{
+	unsigned sum = 0;
+
+	for (uint32_t i = 0; i < registry_nr_entries(head); i++)
+		if (kt_load(&head->entries[i].seen_ns) &&
+		    head->entries[i].pid == (uint32_t)getpid())
+			sum += kt_load(&head->entries[i].helpers);
+	return sum;
+}
+
+static void protect_permits(int protection)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	char *first = (char *)yielding_job.registry->permits;
+
+	first -= (uintptr_t)first % bytes;
+	ktest_check(!mprotect(first, bytes, protection));
+}
+
+/* The caller is about to write that the permit is yielded.  Another helper may come instead:
+ * then nothing is seen. */
+static void see_yield(int number, siginfo_t *info, void *context)
+{
+	protect_permits(PROT_READ | PROT_WRITE);
+	if (info->si_addr != &yielding_job.registry->permits[0].yielded_by ||
+	    !pthread_equal(pthread_self(), yielding_job.caller))
+		return;
+	yielding_job.listed = own_helpers(&yielding_job.registry->head);
+	kt_store(&yielding_job.yielded, true);
+	sem_post(&yielding_job.awake);
+}
+
+/* Whoever sleeps uses no CPU time, as a helper that gets no CPU. */
+static int sleep_in_chunk(void *start, void *end, void *arg)
+{
+	struct timespec until;
+
+	if (pthread_equal(pthread_self(), yielding_job.caller)) {
+		if (!kt_load(&yielding_job.yielded))
+			usleep(500);
+	} else if (!yielding_job.tried) {
+		ktest_check(!clock_gettime(CLOCK_REALTIME, &until));
+		until.tv_sec += AWAITED_S;
+		kt_store(&yielding_job.tried, true);
+		protect_permits(PROT_READ);
+		sem_timedwait(&yielding_job.awake, &until);
+		protect_permits(PROT_READ | PROT_WRITE);
+	}
+	return 0;
+}
+
+static int yield_own_permit(void *arg)
+{
+	struct sigaction action = { .sa_sigaction = see_yield,
+				    .sa_flags = SA_SIGINFO };
+	DEFINE_KTASK_CTL(ctl, sleep_in_chunk, NULL, 1);
+
+	one_permit();
+	yielding_job.registry =
+		(struct registry *)((char *)permits_changes() -
+				    offsetof(struct registry, head.changes));
+	yielding_job.caller = pthread_self();
+	ktest_check(!sem_init(&yielding_job.awake, 0, 0));
+	ktest_check(!sigaction(SIGSEGV, &action, NULL));
+	ktask_ctl_set_fixed_threads(&ctl, 2);
+	ktask_ctl_set_chunk_us(&ctl, 1);
+	ktest_check(!ktask_run(NULL, YIELD_UNITS, &ctl));
+	if (!kt_load(&yielding_job.yielded))
+		return NO_HELPER;
+	ktest_check(yielding_job.listed == 0);
+	return 0;
+}
+
+/* From the moment on at which another helper can take it. */
+static void who_yields_a_permit_is_no_helper_any_more(void **state)
+{
+	int status;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		ktest_skip("a job gets one thread here: it has no entry");
+	status = ktest_in_child(yield_own_permit, NULL);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_HELPER)
+		ktest_skip("no helper came: the CPUs are busy");
+	assert_int_equal(status, 0);
+}
+
 static int clear_registry(void **state)
 {
 	return remove_registry();
@@ -324,6 +428,7 @@ int main(void)
 		KTEST(a_permit_that_moves_during_a_count_is_counted_once),
 		KTEST(nor_is_it_overlooked),
 		KTEST(who_waits_for_a_permit_is_no_helper_yet),
+		KTEST(who_yields_a_permit_is_no_helper_any_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clear_registry);
