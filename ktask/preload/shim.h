@@ -266,6 +266,8 @@ enum shim_made_kind {
  * @again: the change is only advice, so the job begins again
  * shim_prefault_stop_segment: the segment at @addr is about to be detached
  * shim_prefault_pending: may the page at @addr still be made?
+ * shim_prefault_hurry: before a call that waits for the lock of the process's mappings:
+ *	lend this thread's priority to helpers that hold it, if only until their call ends
  */
 void shim_prefault(void *base, size_t len, bool pool, enum shim_made_kind kind,
 		   const void *from);
@@ -274,6 +276,7 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 void shim_prefault_stop(const void *addr, size_t len, bool again);
 void shim_prefault_stop_segment(const void *addr);
 bool shim_prefault_pending(const void *addr);
+void shim_prefault_hurry(void);
 void shim_prefault_end(void);
 void shim_prefault_forked(void);
 /* Bytes of memory that are available; 0 if that is not known. */

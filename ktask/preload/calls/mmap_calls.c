@@ -236,6 +236,7 @@ static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (flags & MAP_FIXED)
 		shim_prefault_stop(addr, len, false);
+	shim_prefault_hurry();
 	if (flags & (MAP_POPULATE | MAP_LOCKED) && len >= shim_min_bytes &&
 	    shim_wants(SHIM_MMAP, len, from))
 		return map_large(addr, len, prot, flags, fd, offset);
@@ -320,8 +321,10 @@ KTASK_API void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 static inline __attribute__((always_inline)) int do_munmap(void *addr,
 							   size_t len)
 {
-	if (shim_prefaults)
+	if (shim_prefaults) {
 		shim_prefault_stop(addr, len, false);
+		shim_prefault_hurry();
+	}
 	if (shim_ahead_watches())
 		shim_ahead_stop(addr, len, false);
 	if (SHIM_WANTS_RELEASE(SHIM_MUNMAP, addr, len) &&
@@ -364,6 +367,7 @@ static void stop_remapped(char *old, size_t old_len, size_t new_len, int flags,
 		shim_prefault_stop(old, old_len ? old_len : 1, false);
 	if (flags & MREMAP_FIXED)
 		shim_prefault_stop(addr, new_len, false);
+	shim_prefault_hurry();
 }
 
 static int refuse_other(const struct mapping *mapping, void *unused)

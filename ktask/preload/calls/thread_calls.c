@@ -28,5 +28,8 @@ KTASK_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (!next_create)
 		return ENOSYS;
 	shim_ahead_moment();
+	/* Its stack is mapped. */
+	if (shim_prefaults)
+		shim_prefault_hurry();
 	return next_create(thread, attr, func, arg);
 }

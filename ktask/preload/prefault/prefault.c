@@ -59,8 +59,10 @@
 
 #include <ktask/ktask.h>
 
+#include "ops/lent_threads.h"
 #include "preload/shim.h"
 #include "util/assertion.h"
+#include "util/clock.h"
 #include "util/large_static.h"
 #include "util/memory.h"
 #include "util/scoped.h"
@@ -72,6 +74,10 @@
  * pages.  A thread of the program that maps memory, or stops the job, waits for one. */
 #define PIECE_BYTES ((size_t)256 << 10)
 #define DELAY_NS 1000000
+/* How long a call of the program that maps memory may take where nobody holds the lock, and
+ * how often a helper gives way to such calls before each piece. */
+#define HURRY_NS 100000
+#define HURRY_NAPS 10
 /* Whoever waits for another thread that ends a job polls this often. */
 #define HELD_POLL_NS 50000
 
@@ -91,6 +97,9 @@ struct prefault {
 
 static struct prefault prefault_jobs[NR_JOBS] LARGE_STATIC;
 static atomic_uint nr_jobs; /* A: that are not FREE */
+static _Atomic uint64_t hurried_ns; /* A: when the program last called */
+static struct lent_threads makers
+	LARGE_STATIC; /* A: in a system call for a piece */
 
 static bool change_state(struct prefault *job, int from, int to)
 {
@@ -148,11 +157,37 @@ static size_t lesser_of(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+static bool program_has_just_called(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) - atomic_load(&hurried_ns) < HURRY_NS;
+}
+
+/*
+ * Who waits for the lock may be passed by a thread that reads, for 4 ms.  So none does while
+ * the program is in such a call, as far as that is known.  Enter first, then look: a thread
+ * that calls finds this one, or this one sees its call.
+ */
+static int enter_makers(void)
+{
+	int index = lent_threads_enter(&makers);
+
+	for (int i = 0; i < HURRY_NAPS && program_has_just_called(); i++) {
+		lent_threads_leave(&makers, index);
+		real_sleep(HURRY_NS);
+		index = lent_threads_enter(&makers);
+	}
+	return index;
+}
+
 /* Return: false if that cannot be made now: the program faults on it itself. */
 static bool populate_piece(const struct prefault *job, size_t start, size_t end)
 {
-	return !real_madvise((char *)job->base + start, end - start,
-			     MADV_POPULATE_WRITE);
+	int index = enter_makers();
+	bool made = !real_madvise((char *)job->base + start, end - start,
+				  MADV_POPULATE_WRITE);
+
+	lent_threads_leave(&makers, index);
+	return made;
 }
 
 static void populate_block(struct prefault *job, size_t block)
@@ -460,6 +495,14 @@ static bool any_overlaps(const void *addr, size_t len)
 	return false;
 }
 
+void shim_prefault_hurry(void)
+{
+	if (!atomic_load(&nr_jobs) || !shim_is_ours())
+		return;
+	atomic_store(&hurried_ns, clock_ns(CLOCK_MONOTONIC));
+	lent_threads_lend(&makers);
+}
+
 bool shim_prefault_pending(const void *addr)
 {
 	return atomic_load(&nr_jobs) && any_overlaps(addr, 1);
@@ -508,5 +551,6 @@ void shim_prefault_forked(void)
 		atomic_store(&job->state, FREE);
 	}
 	atomic_store(&nr_jobs, 0);
+	lent_threads_forked(&makers);
 	shim_made_forked();
 }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A helper of the lowest priority in a system call that holds a lock is lent the priority
+ * of whoever is about to wait for the lock, and gives it back behind the call.  Nobody
+ * else is touched.
+ */
+#include "support/work.h"
+
+#include <sched.h>
+
+#include "ops/lent_threads.h"
+
+static struct lent_threads inside;
+static uint32_t has_entered, is_lent;
+static int policy_inside, policy_behind, policy_of_other;
+
+static void *call_at_lowest(void *arg)
+{
+	int index;
+
+	prio_lower();
+	index = lent_threads_enter(&inside);
+	set_flag(&has_entered);
+	wait_for_flag(&is_lent);
+	policy_inside = sched_getscheduler(0);
+	lent_threads_leave(&inside, index);
+	policy_behind = sched_getscheduler(0);
+	return NULL;
+}
+
+/* Has left before anybody lends. */
+static void *leave_at_once(void *arg)
+{
+	prio_lower();
+	lent_threads_leave(&inside, lent_threads_enter(&inside));
+	wait_for_flag(&is_lent);
+	policy_of_other = sched_getscheduler(0);
+	return NULL;
+}
+
+/* The mode is known from the first helper on. */
+static int lend_to_both(void *arg)
+{
+	pthread_t helper, other;
+
+	ktest_check(!work_met());
+	ktest_check(prio_mode() == PRIO_LEND);
+	ktest_check(!pthread_create(&other, NULL, leave_at_once, NULL));
+	ktest_check(!pthread_create(&helper, NULL, call_at_lowest, NULL));
+	ktest_check(wait_for_flag(&has_entered));
+	while (inside.nr > 1)
+		nap_us(100);
+	lent_threads_lend(&inside);
+	set_flag(&is_lent);
+	pthread_join(helper, NULL);
+	pthread_join(other, NULL);
+	ktest_check(policy_inside == SCHED_OTHER);
+	ktest_check(policy_behind == SCHED_IDLE);
+	ktest_check(policy_of_other == SCHED_IDLE);
+	ktest_check(!inside.nr);
+	return 0;
+}
+
+static void who_is_inside_is_raised(void **state)
+{
+	need_sure_helper();
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		ktest_skip("this test runs at another policy");
+	assert_int_equal(ktest_in_child_for(lend_to_both, NULL, HANG_SECONDS),
+			 0);
+}
+
+/* More than there is room for enter and leave all the same. */
+static void further_ones_are_lent_nothing(void **state)
+{
+	int indices[LENT_THREADS_MAX + 1];
+
+	for (int i = 0; i <= LENT_THREADS_MAX; i++)
+		indices[i] = lent_threads_enter(&inside);
+	assert_int_equal(indices[LENT_THREADS_MAX], -1);
+	for (int i = 0; i <= LENT_THREADS_MAX; i++)
+		lent_threads_leave(&inside, indices[i]);
+	assert_int_equal(inside.nr, 0);
+}
+
+KTEST_MAIN(KTEST(who_is_inside_is_raised), KTEST(further_ones_are_lent_nothing))
