@@ -343,7 +343,7 @@ static void moves_what_is_populated(const char *how)
 }
 
 /* What the program maps beside a segment is not beside what was there before. */
-static void attaches_in_place(const char *how)
+static void attaches_over_memory(const char *how)
 {
 	char *base, *below;
 	int tries = 0, id = shmget(IPC_PRIVATE, LEN, 0600);
@@ -495,7 +495,7 @@ static const struct ahead_case all_cases[] = {
 	{ "moves-anew", moves_what_is_anew },
 	{ "moves-whole", moves_what_replaced_all },
 	{ "moves-populated", moves_what_is_populated },
-	{ "attaches", attaches_in_place },
+	{ "attaches", attaches_over_memory },
 	{ "grows", grow_small_mapping },
 	{ "grows-otherwise", grows_otherwise },
 	{ "reallocates", reallocate_often },
