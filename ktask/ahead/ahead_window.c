@@ -2,10 +2,13 @@
 /* See ahead_window.h. */
 #include "ahead/ahead_window.h"
 
-/* A part of 16 of the mapping: 2 to 16 MiB of 4 KiB pages. */
+/* A part of 16 of the mapping: 2 to 16 MiB of 4 KiB pages.  Of larger ones a part of 64, up
+ * to 64 MiB: what is begun with them would else be made in many small windows. */
 #define FIRST_PART 16
 #define FIRST_LEAST AHEAD_BLOCK_PAGES
 #define FIRST_MOST (8 * AHEAD_BLOCK_PAGES)
+#define FIRST_PART_LARGE 64
+#define FIRST_MOST_LARGE (32 * AHEAD_BLOCK_PAGES)
 /* 64 MiB: 20 to 80 ms of one thread, after which the watcher polls again. */
 #define WINDOW_MOST (32 * AHEAD_BLOCK_PAGES)
 
@@ -22,9 +25,12 @@ static size_t whole_blocks(size_t pages)
 size_t ahead_first_pages(size_t nr_pages)
 {
 	size_t pages = whole_blocks(nr_pages / FIRST_PART);
+	size_t large = whole_blocks(nr_pages / FIRST_PART_LARGE);
 
-	pages = pages < FIRST_LEAST ? FIRST_LEAST : pages;
-	return lesser_of(pages, FIRST_MOST);
+	pages = lesser_of(pages < FIRST_LEAST ? FIRST_LEAST : pages,
+			  FIRST_MOST);
+	large = lesser_of(large, FIRST_MOST_LARGE);
+	return pages > large ? pages : large;
 }
 
 static size_t allowed_pages(const struct ahead_budget *budget)
@@ -52,16 +58,13 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 	capacity = lesser_of(ahead_left_pages(budget),
 			     share > own ? share - own : 0);
 	pages = lesser_of(pages, WINDOW_MOST);
-	if (!budget->whole)
-		share = share > budget->left ? (share - budget->left) / 2 : 0;
+	share = share > budget->left ? (share - budget->left) / 2 : 0;
 	pages = lesser_of(pages, share);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
 	/* More will be allowed when the program has advanced.  A small window now would
 	 * cost as much as a large one then. */
 	if (capacity < pages)
-		pages = own && (!budget->whole || capacity < share / 2)
-				? 0
-				: capacity;
+		pages = own ? 0 : capacity;
 	return whole_blocks(pages);
 }

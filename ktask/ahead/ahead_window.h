@@ -27,7 +27,6 @@ struct ahead_budget {
 	size_t pending; /* pages that were made and are not passed, all frontiers */
 	unsigned frontiers; /* that move, this one included */
 	size_t left; /* pages of each window that are left to the program */
-	bool whole; /* a window may take all: what lies behind its mark is for the next */
 };
 
 /* Pages of the first window of a mapping: a part of it, within bounds. */

@@ -14,12 +14,14 @@ static void the_first_window_is_a_part_of_the_mapping(void **unused)
 	assert_int_equal(ahead_first_pages(0), BLOCK);
 	assert_int_equal(ahead_first_pages(8192), BLOCK);
 	assert_int_equal(ahead_first_pages(16 * 2 * BLOCK), 2 * BLOCK);
-	assert_int_equal(ahead_first_pages((size_t)1 << 40), 8 * BLOCK);
+	assert_int_equal(ahead_first_pages(512 * BLOCK), 8 * BLOCK);
+	assert_int_equal(ahead_first_pages(64 * 20 * BLOCK), 20 * BLOCK);
+	assert_int_equal(ahead_first_pages((size_t)1 << 40), 32 * BLOCK);
 }
 
 static void windows_double_up_to_half_of_the_bound(void **unused)
 {
-	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 1, 0, false };
+	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 1, 0 };
 	size_t last = 0;
 
 	for (size_t want = BLOCK; want <= 4 * BLOCK; want *= 2) {
@@ -35,7 +37,7 @@ static void windows_double_up_to_half_of_the_bound(void **unused)
 
 static void what_is_pending_counts(void **unused)
 {
-	struct ahead_budget budget = { 4 * BLOCK, 0, 3 * BLOCK, 1, 0, false };
+	struct ahead_budget budget = { 4 * BLOCK, 0, 3 * BLOCK, 1, 0 };
 
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), BLOCK);
 	budget.pending = 3 * BLOCK + 1;
@@ -47,7 +49,7 @@ static void what_is_pending_counts(void **unused)
 /* What is its own will be passed, and then a large window fits. */
 static void a_frontier_waits_for_a_share_of_its_own(void **unused)
 {
-	struct ahead_budget budget = { 8 * BLOCK, 0, 4 * BLOCK, 1, 0, false };
+	struct ahead_budget budget = { 8 * BLOCK, 0, 4 * BLOCK, 1, 0 };
 
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 4 * BLOCK),
 			 4 * BLOCK);
@@ -60,8 +62,7 @@ static void a_frontier_waits_for_a_share_of_its_own(void **unused)
 static void a_window_fits_while_the_program_passes_the_last(void **unused)
 {
 	for (size_t touched = 0; touched < 2000 * BLOCK; touched += BLOCK) {
-		struct ahead_budget budget = { 8 * BLOCK, touched, 0,
-					       1,	  0,	   false };
+		struct ahead_budget budget = { 8 * BLOCK, touched, 0, 1, 0 };
 		size_t window = ahead_window_pages(&budget, 1000 * BLOCK, 0);
 
 		assert_true(window >= 3 * BLOCK);
@@ -70,22 +71,9 @@ static void a_window_fits_while_the_program_passes_the_last(void **unused)
 	}
 }
 
-/* Of huge pages most are passed when the next window is begun. */
-static void a_window_takes_all_where_its_mark_is_late(void **unused)
-{
-	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 1, 0, true };
-
-	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 8 * BLOCK);
-	budget.pending = 2 * BLOCK;
-	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 2 * BLOCK),
-			 6 * BLOCK);
-	budget.pending = 5 * BLOCK;
-	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 5 * BLOCK), 0);
-}
-
 static void frontiers_share(void **unused)
 {
-	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 4, 0, false };
+	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 4, 0 };
 
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), BLOCK);
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, BLOCK), BLOCK);
@@ -99,5 +87,4 @@ KTEST_MAIN(KTEST(the_first_window_is_a_part_of_the_mapping),
 	   KTEST(what_is_pending_counts),
 	   KTEST(a_frontier_waits_for_a_share_of_its_own),
 	   KTEST(a_window_fits_while_the_program_passes_the_last),
-	   KTEST(a_window_takes_all_where_its_mark_is_late),
 	   KTEST(frontiers_share))
