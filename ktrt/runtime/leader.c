@@ -154,6 +154,8 @@ static bool serve_core(struct worker *w, struct core *core)
 		if (!sched_work_visible())
 			return false;
 	}
+	if (!at_peek(&core->nr_suspended))
+		early_note_served(core, now_ns());
 	if (w && !at_peek(&core->nr_suspended) && pass_leadership(w, core)) {
 		count_up(&w->counts.replaced);
 		return true;

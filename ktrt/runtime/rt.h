@@ -319,6 +319,11 @@ struct core {
 	struct worker *leaver;
 	uint32_t wants_thread; /* a request to the leader; A */
 	struct worker *visitor; /* an attached thread; visit.c; or NULL; A */
+	uint64_t
+		served_ns; /* when it last got a worker as all were blocked; C */
+	ktrt_func began; /* of the task that a worker last began there; A */
+	ktrt_func early_func; /* tasks of it block early; C, A */
+	uint32_t early; /* so many may begin although others are ready; A */
 };
 
 static inline void core_lock(struct core *core)
@@ -934,6 +939,14 @@ void short_tasks_judge(struct worker *w, struct worker *victim, uint32_t nr);
 /* Take nothing from w->fast as long as it is that fast; if @awaited is not NULL, only as
  * long as @awaited has children. */
 void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited);
+
+/* ---- early_tasks.c ---- */
+
+/* The core gets a worker for a task at @now, because all of its workers are blocked. */
+void early_note_served(struct core *core, uint64_t now);
+/* Other workers are ready on the core, and this one has done a task of @func.  Return: a task
+ * of @func that it may begin all the same, because such tasks block early; or NULL. */
+struct ktrt_task *early_take(struct worker *w, ktrt_func func);
 
 /* ---- wake.c ---- */
 

@@ -569,6 +569,9 @@ WAKE_PATH void sched_work(struct worker *w)
 	struct ktrt_task *task = find_task(w);
 
 	while (task) {
+		ktrt_func func = task_func(task);
+
+		at_poke(&w->core->began, func);
 		task = unlikely(is_foreign(w, task)) ? short_tasks_run(w, task)
 						     : sched_run(w, task);
 		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
@@ -579,8 +582,9 @@ WAKE_PATH void sched_work(struct worker *w)
 			     (task && node_queue_urgent(own_node_queue(w))))) {
 			if (task)
 				task_ready(w, task);
-			task = NULL;
-			park_overloaded(w);
+			task = early_take(w, func);
+			if (!task)
+				park_overloaded(w);
 		}
 		if (!task)
 			task = take_own(w);
