@@ -146,6 +146,27 @@ static void large_block(void)
 /* A child that saw something made; others end with 0. */
 #define SAW_MADE 7
 
+/* How long the walk waits for helpers each time that it counts, and in all. */
+#define COUNT_WAIT_MS 100
+#define STACK_WAIT_MS 1000
+
+/* Pages of 63 MiB below the walk.  Until there are some it goes on slowly: helpers may get no
+ * CPU for a while, and make nothing more before it has come to their mark. */
+static size_t count_made_below(char *at)
+{
+	static long waited;
+	size_t there = count_present(at - 64 * MIB, 63 * MIB);
+
+	for (long i = 0;
+	     i < COUNT_WAIT_MS && waited < STACK_WAIT_MS && there <= OWN_PAGES;
+	     i += 5) {
+		sleep_ms(5);
+		waited += 5;
+		there = count_present(at - 64 * MIB, 63 * MIB);
+	}
+	return there;
+}
+
 /* Downwards through its stack, until helpers work ahead of it; or to the end.  Return:
  * NULL if nothing was made ahead. */
 static void *walk_down_stack(void *unused)
@@ -161,7 +182,7 @@ static void *walk_down_stack(void *unused)
 			sleep_ms(at < 8 * MIB ? 30 : 0);
 		if (at < 16 * MIB || at % (64 * 1024))
 			continue;
-		there = count_present(top - at - 64 * MIB, 63 * MIB);
+		there = count_made_below(top - at);
 		most = there > most ? there : most;
 		if (before != SIZE_MAX && there > before + MADE_PAGES)
 			break;
