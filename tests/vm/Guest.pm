@@ -31,7 +31,8 @@
 #
 # 6.12, and kernels that find errors, are emulated by a thread for each CPU, so that
 # CPUs race; the other kernels, whose interface is what is asked there, by one
-# thread for all, which takes a quarter less of the machine's time.
+# thread for all, which takes a quarter less of the machine's time.  A CPU that spins
+# where CPUs race gives its thread's turn away (Yielding.pm).
 #
 # Behaves badly on a machine so busy that a guest gets no CPU for a minute: the
 # kernel in it then warns of stalls.
@@ -53,6 +54,7 @@ use House;
 use Sample;
 use Served;
 use Unpacked;
+use Yielding;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
 our @EXPORT_OK = qw(boot_to_pid_1 fetch_kernel fetch_source choose_machine build_modules
@@ -70,6 +72,7 @@ use constant SHOWN_MAX => 6000;		# bytes of a log
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 my $seed = $ENV{KTASK_TEST_SEED} || int rand(1 << 31);
 my ($qemu, $cpu);			# which is run, and emulates what
+my @yielding;				# words for it where CPUs race
 my $running;				# the guest
 my $limit = LIMIT;
 my $debug;				# it boots slowly
@@ -185,7 +188,8 @@ sub start
 {
 	my ($patience, $dir, $kernel, $initrd, $words, @machine) = @_;
 	my @accel = grep({ $_ eq '-accel' } @machine)
-		? () : ('-accel', 'tcg,thread=' . ($racing ? 'multi' : 'single'));
+		? () : ('-accel', 'tcg,thread=' . ($racing ? 'multi' : 'single'),
+			@yielding);
 	my @command = ($qemu, qw(-nodefaults -display none -no-reboot),
 		'-cpu', $cpu, @accel,
 		'-serial', "file:$dir/log", '-serial', "file:$dir/verdict",
@@ -392,6 +396,7 @@ sub choose_machine
 	skip_all('no cpio') unless have('cpio');
 	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");
 	skip_all('no qemu-system-x86_64') unless $qemu;
+	@yielding = yielding($qemu) if $racing;
 }
 
 # emulates(FEATURE): whether tests/vm/fetch-qemu asks for that one
