@@ -145,9 +145,8 @@ static void correct_count(struct soft_thread *thread)
 static void drain_buffer(struct soft_thread *thread)
 {
 	struct perf_event_mmap_page *page = thread->buffer;
-	uint64_t at = page->data_tail; /* only we write it */
+	uint64_t tail = page->data_tail, at = tail; /* only we write it */
 	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	bool was_full = end - at + FULL_BELOW > page_bytes();
 
 	thread_assert_locked();
 	while (at < end) {
@@ -157,10 +156,11 @@ static void drain_buffer(struct soft_thread *thread)
 		apply_record(thread, &it);
 		at += it.header.size;
 	}
-	/* From here on switches are recorded; the state is read behind those that were
-	 * not. */
+	/* From here on switches are recorded.  Before, the buffer may have been filled up
+	 * while it was read. */
 	__atomic_store_n(&page->data_tail, at, __ATOMIC_SEQ_CST);
-	if (was_full)
+	end = __atomic_load_n(&page->data_head, __ATOMIC_SEQ_CST);
+	if (end - tail + FULL_BELOW > page_bytes())
 		correct_count(thread);
 }
 
@@ -306,6 +306,19 @@ static void unwatch_thread(struct soft_thread *thread)
 	thread->fd = -1;
 }
 
+/* The number that /proc has for the calling thread: that of its own namespace, which may
+ * be an outer one.  0: there is no /proc. */
+static pid_t read_tid(void)
+{
+	char name[64];
+	ssize_t got = readlink("/proc/thread-self", name, sizeof(name) - 1);
+	const char *slash;
+
+	name[got < 0 ? 0 : got] = '\0';
+	slash = strrchr(name, '/');
+	return slash ? atoi(slash + 1) : 0;
+}
+
 static int watch_thread(struct soft_thread *thread)
 {
 	static uint64_t last_serial; /* T */
@@ -313,7 +326,7 @@ static int watch_thread(struct soft_thread *thread)
 	int error;
 
 	thread_assert_locked();
-	thread->tid = gettid();
+	thread->tid = read_tid();
 	thread->fd = open_event();
 	if (thread->fd < 0)
 		return thread->fd;

@@ -33,7 +33,7 @@ struct soft_thread {
 	bool counted; /* T */
 	int nesting; /* explicit: of umt_block_begin(); O */
 	int fd; /* perf; T */
-	pid_t tid; /* perf; I */
+	pid_t tid; /* perf: its number in /proc, or 0; I */
 	uint64_t serial; /* perf: no other thread ever gets it; I */
 	void *buffer; /* perf; T */
 };
