@@ -91,7 +91,9 @@ struct prefault {
 	struct ktask_job *job; /* O */
 	size_t nr_blocks; /* O */
 	atomic_uint nr_making; /* A: threads in a piece, or about to check */
+	atomic_size_t made_bytes; /* A: of pieces */
 	atomic_bool delayed; /* A: the first chunk has waited */
+	atomic_bool stopping; /* A: written by the owner; helpers leave */
 	struct ktask_result result; /* O */
 };
 
@@ -162,16 +164,27 @@ static bool program_has_just_called(void)
 	return clock_ns(CLOCK_MONOTONIC) - atomic_load(&hurried_ns) < HURRY_NS;
 }
 
+static bool is_stopped(const struct prefault *job)
+{
+	return atomic_load(&job->stopping) ||
+	       atomic_load(&job->state) == DOOMED;
+}
+
+static bool gives_way(const struct prefault *job)
+{
+	return program_has_just_called() && !is_stopped(job);
+}
+
 /*
  * Who waits for the lock may be passed by a thread that reads, for 4 ms.  So none does while
  * the program is in such a call, as far as that is known.  Enter first, then look: a thread
  * that calls finds this one, or this one sees its call.
  */
-static int enter_makers(void)
+static int enter_makers(const struct prefault *job)
 {
 	int index = lent_threads_enter(&makers);
 
-	for (int i = 0; i < HURRY_NAPS && program_has_just_called(); i++) {
+	for (int i = 0; i < HURRY_NAPS && gives_way(job); i++) {
 		lent_threads_leave(&makers, index);
 		real_sleep(HURRY_NS);
 		index = lent_threads_enter(&makers);
@@ -179,13 +192,23 @@ static int enter_makers(void)
 	return index;
 }
 
-/* Return: false if that cannot be made now: the program faults on it itself. */
-static bool populate_piece(const struct prefault *job, size_t start, size_t end)
+/*
+ * A thread that gives way is not counted: nobody need wait for it.  Count first, then check:
+ * a thread that dooms the job sees the count, or this thread sees DOOMED.
+ * Return: false if that cannot be made now: the program faults on it itself.
+ */
+static bool populate_piece(struct prefault *job, size_t start, size_t end)
 {
-	int index = enter_makers();
-	bool made = !real_madvise((char *)job->base + start, end - start,
-				  MADV_POPULATE_WRITE);
+	int index = enter_makers(job);
+	bool made;
 
+	atomic_fetch_add(&job->nr_making, 1);
+	made = !is_stopped(job) &&
+	       !real_madvise((char *)job->base + start, end - start,
+			     MADV_POPULATE_WRITE);
+	if (made)
+		atomic_fetch_add(&job->made_bytes, end - start);
+	atomic_fetch_sub(&job->nr_making, 1);
 	lent_threads_leave(&makers, index);
 	return made;
 }
@@ -198,12 +221,7 @@ static void populate_block(struct prefault *job, size_t block)
 
 	for (; made && start < end; start = next) {
 		next = lesser_of(start + PIECE_BYTES, end);
-		/* Count first, then check: a thread that dooms the job sees the
-		 * count, or this thread sees DOOMED. */
-		atomic_fetch_add(&job->nr_making, 1);
-		made = atomic_load(&job->state) != DOOMED &&
-		       populate_piece(job, start, next);
-		atomic_fetch_sub(&job->nr_making, 1);
+		made = populate_piece(job, start, next);
 	}
 }
 
@@ -220,21 +238,15 @@ static int prefault_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static size_t made_bytes(const struct prefault *job)
-{
-	size_t bytes = job->result.units * BLOCK_BYTES;
-
-	return bytes < job->len ? bytes : job->len;
-}
-
 /* By the owner, which stays the owner. */
 static void finish_job(struct prefault *job)
 {
 	assert_state(job, HELD, DOOMED);
+	atomic_store(&job->stopping, true);
 	ktask_cancel(job->job);
 	ktask_wait(job->job);
 	shim_count(SHIM_PREFAULT, &(struct shim_work){
-					  .bytes = made_bytes(job),
+					  .bytes = job->made_bytes,
 					  .cpu_ns = job->result.cpu_ns,
 					  .done = true,
 				  });
@@ -254,7 +266,9 @@ static bool start_claimed(struct prefault *job)
 	assert_state(job, CLAIMED, HELD);
 	job->nr_blocks = (job->len - 1) / BLOCK_BYTES + 1;
 	job->result = (struct ktask_result)KTASK_RESULT_INIT;
+	atomic_store(&job->made_bytes, 0);
 	atomic_store(&job->delayed, false);
+	atomic_store(&job->stopping, false);
 	atomic_store(&job->state, STARTING);
 	ktask_ctl_init(&ctl, prefault_chunk, job, 1);
 	ktask_ctl_set_name(&ctl, "prefault");
