@@ -161,7 +161,10 @@ static size_t lesser_of(size_t a, size_t b)
 
 static bool program_has_just_called(void)
 {
-	return clock_ns(CLOCK_MONOTONIC) - atomic_load(&hurried_ns) < HURRY_NS;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	/* Less than zero if another thread has called since. */
+	return (int64_t)(now_ns - atomic_load(&hurried_ns)) < HURRY_NS;
 }
 
 static bool is_stopped(const struct prefault *job)

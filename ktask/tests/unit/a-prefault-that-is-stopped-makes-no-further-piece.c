@@ -239,8 +239,20 @@ static void a_helper_that_gives_way_is_not_waited_for(void **unused)
 	assert_int_equal(most_making_in_nap, 0);
 }
 
+/* Another thread may call between a helper's read of the clock and its check. */
+static void a_call_after_the_clock_was_read_counts(void **unused)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	atomic_store(&hurried_ns, now + 60000000000u);
+	assert_true(program_has_just_called());
+	atomic_store(&hurried_ns, now - HURRY_NS);
+	assert_false(program_has_just_called());
+}
+
 KTEST_MAIN(KTEST(a_job_that_goes_on_makes_all),
 	   KTEST(a_stopped_job_makes_no_further_piece),
 	   KTEST(what_a_stopped_job_left_is_not_reported),
 	   KTEST(a_job_that_begins_again_makes_all),
-	   KTEST(a_helper_that_gives_way_is_not_waited_for))
+	   KTEST(a_helper_that_gives_way_is_not_waited_for),
+	   KTEST(a_call_after_the_clock_was_read_counts))
