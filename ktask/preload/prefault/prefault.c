@@ -498,8 +498,11 @@ static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 			stop_held(job, addr, len, again);
 			return;
 		}
-		if (state == HELD || state == DOOMED)
+		if (state == HELD || state == DOOMED) {
+			/* Such a helper may be one without a CPU. */
+			lent_threads_lend(&makers);
 			real_sleep(HELD_POLL_NS);
+		}
 	}
 }
 

@@ -133,7 +133,7 @@ int ktask_poll(struct ktask_job *job, struct ktask_progress *progress)
 /* What the helper below does, and what happens to it meanwhile. */
 static unsigned nr_pieces, stop_at_piece;
 static unsigned nr_naps, stop_at_nap;
-static unsigned most_making_in_nap;
+static unsigned most_making_in_nap, lent_before_nap;
 
 static void unmap_all(void)
 {
@@ -158,6 +158,7 @@ void real_sleep(long ns)
 	/* Of a thread that waits for a job that is DOOMED. */
 	if (atomic_load(&job->state) == DOOMED)
 		atomic_store(&job->nr_making, 0);
+	lent_before_nap = nr_lent;
 	if (++nr_naps == stop_at_nap)
 		unmap_all();
 	shim_prefault_hurry();
@@ -171,7 +172,7 @@ static struct prefault *begin_job(void)
 	atomic_store(&nr_jobs, 0);
 	atomic_store(&hurried_ns, 0);
 	nr_pieces = stop_at_piece = nr_naps = stop_at_nap = 0;
-	most_making_in_nap = nr_lent = 0;
+	most_making_in_nap = lent_before_nap = nr_lent = 0;
 	counted_bytes = 0;
 	assert_true(start_job(START, LEN));
 	assert_int_equal(job->state, RUNNING);
@@ -250,9 +251,24 @@ static void a_call_after_the_clock_was_read_counts(void **unused)
 	assert_false(program_has_just_called());
 }
 
+/* The starter ends that job; whoever stops it waits for the pieces, by helpers that may have
+ * no CPU. */
+static void who_waits_for_a_piece_lends_its_priority(void **unused)
+{
+	struct prefault *job = begin_job();
+
+	atomic_store(&job->state, STARTING);
+	atomic_store(&job->nr_making, 1);
+	unmap_all();
+	assert_int_equal(job->state, DOOMED);
+	assert_int_equal(nr_naps, 1);
+	assert_int_equal(lent_before_nap, 1);
+}
+
 KTEST_MAIN(KTEST(a_job_that_goes_on_makes_all),
 	   KTEST(a_stopped_job_makes_no_further_piece),
 	   KTEST(what_a_stopped_job_left_is_not_reported),
 	   KTEST(a_job_that_begins_again_makes_all),
 	   KTEST(a_helper_that_gives_way_is_not_waited_for),
-	   KTEST(a_call_after_the_clock_was_read_counts))
+	   KTEST(a_call_after_the_clock_was_read_counts),
+	   KTEST(who_waits_for_a_piece_lends_its_priority))
