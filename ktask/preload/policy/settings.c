@@ -108,6 +108,9 @@ void shim_settings_copy(void)
 {
 	uint32_t seen = 0;
 
+	/* The pool has room for one copy, and text that was returned must stay. */
+	if (are_copied)
+		return;
 	if (!getauxval(AT_SECURE))
 		for (char **variable = environ; variable && *variable;
 		     variable++)
@@ -115,7 +118,8 @@ void shim_settings_copy(void)
 			    **variable == 'H')
 				copy_variable(*variable, &seen);
 	copy_text(program_name, program_invocation_short_name, NAME_BYTES - 1);
-	are_copied = true;
+	/* Before libc has begun there is no environment, so copy again. */
+	are_copied = environ;
 }
 
 const char *shim_program_name(void)
