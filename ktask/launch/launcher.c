@@ -121,7 +121,11 @@ static const char *find_variable(char *const *envp, const char *name)
 	return NULL;
 }
 
-/* The path by which the kernel has started the program; NULL: not known. */
+/*
+ * The path by which the kernel has started the program; NULL: not known.  If this program is
+ * the interpreter of a script (#!, binfmt_misc), it is the script's: what belongs to this
+ * program is then found beside the script or in the library directory.
+ */
 static const char *find_own_name(char *const *envp)
 {
 	const unsigned long *entry;
@@ -137,7 +141,8 @@ static const char *find_own_name(char *const *envp)
 
 /*
  * Does the name lead to this program whatever the working directory and the descriptors
- * are, and does the program lie in the directory that the name says?
+ * are, and does the program lie in the directory that the name says?  Below /proc a name
+ * means something else to each process, or nothing once a process has ended.
  */
 static bool is_own_path(const char *name)
 {
@@ -145,6 +150,7 @@ static bool is_own_path(const char *name)
 	const long args[6] = { AT_FDCWD, (long)name, (long)&first, 1 };
 
 	return name && *name == '/' && !text_begins(name, "/dev/fd/") &&
+	       !text_begins(name, "/proc/") &&
 	       raw_syscall(SYS_readlinkat, args) == -EINVAL;
 }
 

@@ -191,6 +191,22 @@ no_filter() {
 	[[ $output != /dev/* ]]
 }
 
+# Below /proc the same name means another directory, or none, to each process.
+@test "a launcher that is started below /proc names a path that holds for all" {
+	no_filter
+	local dir=$BATS_TEST_TMPDIR/whole name
+	mkdir "$dir"
+	cp "$ktask" "$build/libktask-preload.so" "$dir"
+	cd "$dir"
+	for name in /proc/self/cwd/ktask "/proc/$$/cwd/ktask" \
+		"/proc/$$/root$dir/ktask"; do
+		run -0 "$name" run sh -c 'echo "$LD_PRELOAD"'
+		echo "$name: $output"
+		[ "$output" -ef "$dir/libktask-preload.so" ]
+		[[ $output != *proc* ]]
+	done
+}
+
 @test "without the rest of it, only that is said" {
 	no_filter
 	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
