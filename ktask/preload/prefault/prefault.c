@@ -100,8 +100,7 @@ struct prefault {
 static struct prefault prefault_jobs[NR_JOBS] LARGE_STATIC;
 static atomic_uint nr_jobs; /* A: that are not FREE */
 static _Atomic uint64_t hurried_ns; /* A: when the program last called */
-static struct lent_threads makers
-	LARGE_STATIC; /* A: in a system call for a piece */
+static struct lent_threads piece_makers; /* A: in a system call for a piece */
 
 static bool change_state(struct prefault *job, int from, int to)
 {
@@ -185,12 +184,12 @@ static bool gives_way(const struct prefault *job)
  */
 static int enter_makers(const struct prefault *job)
 {
-	int index = lent_threads_enter(&makers);
+	int index = lent_threads_enter(&piece_makers);
 
 	for (int i = 0; i < HURRY_NAPS && gives_way(job); i++) {
-		lent_threads_leave(&makers, index);
+		lent_threads_leave(&piece_makers, index);
 		real_sleep(HURRY_NS);
-		index = lent_threads_enter(&makers);
+		index = lent_threads_enter(&piece_makers);
 	}
 	return index;
 }
@@ -212,7 +211,7 @@ static bool populate_piece(struct prefault *job, size_t start, size_t end)
 	if (made)
 		atomic_fetch_add(&job->made_bytes, end - start);
 	atomic_fetch_sub(&job->nr_making, 1);
-	lent_threads_leave(&makers, index);
+	lent_threads_leave(&piece_makers, index);
 	return made;
 }
 
@@ -500,7 +499,7 @@ static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 		}
 		if (state == HELD || state == DOOMED) {
 			/* Such a helper may be one without a CPU. */
-			lent_threads_lend(&makers);
+			lent_threads_lend(&piece_makers);
 			real_sleep(HELD_POLL_NS);
 		}
 	}
@@ -520,7 +519,7 @@ void shim_prefault_hurry(void)
 	if (!atomic_load(&nr_jobs) || !shim_is_ours())
 		return;
 	atomic_store(&hurried_ns, clock_ns(CLOCK_MONOTONIC));
-	lent_threads_lend(&makers);
+	lent_threads_lend(&piece_makers);
 }
 
 bool shim_prefault_pending(const void *addr)
@@ -571,6 +570,6 @@ void shim_prefault_forked(void)
 		atomic_store(&job->state, FREE);
 	}
 	atomic_store(&nr_jobs, 0);
-	lent_threads_forked(&makers);
+	lent_threads_forked(&piece_makers);
 	shim_made_forked();
 }
