@@ -30,6 +30,16 @@
 #include "util/scoped.h"
 #include "util/word_list.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZER
+#elif defined(__has_feature)
+/* As clang tells it. */
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+	__has_feature(thread_sanitizer)
+#define HAS_SANITIZER
+#endif
+#endif
+
 /*
  * Below this size the plain call is used.  The first job starts the helpers, which
  * takes 0.3 ms.  One thread populates 32 MiB of huge pages in 1.4 ms (23 GB/s) and of
@@ -380,10 +390,14 @@ static void read_ahead(const char *mode)
 /*
  * The data that the loader writes begins on a page of its own, which holds all of it: a
  * page more would be two page faults more in each start of a program.  The first part of
- * it is the list of constructors, which the linker sorts by number.
+ * it is the list of constructors, which the linker sorts by number.  Behind a constructor
+ * there would be a gap of zeros, which the loader would call: those of sanitizers may have
+ * number 0.
  */
+#ifndef HAS_SANITIZER
 __asm__(".pushsection .init_array.00001, \"aw\", %init_array\n\t"
 	".balign 4096\n\t.popsection");
+#endif
 
 static void __attribute__((constructor)) shim_init(void)
 {

@@ -61,6 +61,33 @@ load shim.bash
 	readelf -SW "$SHIM" | grep -E ' INIT_ARRAY +[0-9a-f]+000 '
 }
 
+# no_gap FILE: the loader would call what is in it, which is zero.  The size is below 4096.
+no_gap() {
+	readelf -SW "$1" | grep -E ' INIT_ARRAY +[0-9a-f]+ [0-9a-f]+ 000[0-9a-f]{3} '
+}
+
+@test "the list of constructors has no gap" {
+	command -v readelf >/dev/null || skip "no readelf"
+	no_gap "$SHIM"
+}
+
+@test "it has none where a sanitizer of clang puts its own in front" {
+	command -v readelf >/dev/null || skip "no readelf"
+	command -v clang >/dev/null || skip "no clang"
+	cd "$BATS_TEST_DIRNAME/../../.."
+	local policy=ktask/preload/policy sanitizer file
+	for sanitizer in address memory thread; do
+		for file in settings shim_config; do
+			clang -w -fPIC -fsanitize=$sanitizer -D_GNU_SOURCE -Iktask/include \
+				-Iktask -I. -c -o "$BATS_TEST_TMPDIR/$file.o" \
+				"$policy/$file.c" || skip "clang has no $sanitizer sanitizer"
+		done
+		cc -shared -nostdlib -o "$BATS_TEST_TMPDIR/part.so" \
+			"$BATS_TEST_TMPDIR"/{settings,shim_config}.o
+		no_gap "$BATS_TEST_TMPDIR/part.so"
+	done
+}
+
 # Each costs the loader several hundred instructions: 57 where all were looked up by
 # name and functions of strings were called.
 @test "few functions are looked up when a program starts" {
