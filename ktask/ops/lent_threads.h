@@ -5,7 +5,7 @@
  * its priority.
  *
  * Behaves badly if a thread lends in the moment in which a helper leaves: that one keeps
- * the priority until it leaves its work item.
+ * the priority until it leaves the next time, or the series of jobs is over.
  *
  * Locking: there is no lock.  Each field is atomic, and written by any thread.
  */

@@ -22,4 +22,8 @@ void job_expect_faults(bool faults_only);
  * priority, unless the job's caller waits for the end of the chunk */
 void job_return_loan(void);
 
+/* job_was_raised - is the calling thread a helper that somebody has raised, other than the
+ * job's caller?  Who lends to it may come too late, when it has just returned the loan. */
+bool job_was_raised(void);
+
 #endif /* KTASK_USER_JOB_WAITS_H */

@@ -51,6 +51,15 @@ void job_return_loan(void)
 		prio_lower();
 }
 
+bool job_was_raised(void)
+{
+	const struct user_job *job = this_thread.job;
+	struct kt_worker *worker = this_thread.worker;
+
+	return job && worker && worker != &job->ctx.caller &&
+	       pool_item_was_raised(&kt_item_of(worker)->host.pool_item);
+}
+
 /* ---- a helper ---- */
 
 static bool must_leave(struct kt_item *item, uint64_t now_ns)

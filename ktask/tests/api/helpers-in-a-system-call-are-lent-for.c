@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A helper of the lowest priority in a system call that holds a lock is lent the priority
- * of whoever is about to wait for the lock, and gives it back behind the call.  Nobody
- * else is touched.
+ * of whoever is about to wait for the lock, and gives it back behind the call, or behind the
+ * next one if it was lent something too late.  Nobody else is touched.
  */
 #include "support/work.h"
 
@@ -70,6 +70,47 @@ static void who_is_inside_is_raised(void **state)
 			 0);
 }
 
+static uint32_t helper_is_done;
+
+/* A loan that comes when it has left. */
+static int leave_before_loan(struct work *work, size_t from, size_t to)
+{
+	const struct prio own = { .policy = SCHED_OTHER };
+	bool is_helper = work_is_helper(work);
+
+	if (is_helper)
+		ktest_check(prio_lend(gettid(), &own));
+	lent_threads_leave(&inside, lent_threads_enter(&inside));
+	if (!is_helper)
+		return wait_for_flag(&helper_is_done) ? 0 : -ETIME;
+	policy_behind = sched_getscheduler(0);
+	set_flag(&helper_is_done);
+	return 0;
+}
+
+static int run_with_late_loan(void *arg)
+{
+	struct work work = { .also = leave_before_loan };
+
+	ktest_check(!work_met());
+	ktest_check(prio_mode() == PRIO_LEND);
+	work_begin(&work, 2);
+	ktest_check(!work_run(&work));
+	work_end(&work);
+	ktest_check(policy_behind == SCHED_IDLE);
+	ktest_check(sched_getscheduler(0) == SCHED_OTHER);
+	return 0;
+}
+
+static void who_was_raised_too_late_is_lowered_the_next_time(void **state)
+{
+	need_sure_helper();
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		ktest_skip("this test runs at another policy");
+	assert_int_equal(
+		ktest_in_child_for(run_with_late_loan, NULL, HANG_SECONDS), 0);
+}
+
 /* More than there is room for enter and leave all the same. */
 static void further_ones_are_lent_nothing(void **state)
 {
@@ -83,4 +124,6 @@ static void further_ones_are_lent_nothing(void **state)
 	assert_int_equal(inside.nr, 0);
 }
 
-KTEST_MAIN(KTEST(who_is_inside_is_raised), KTEST(further_ones_are_lent_nothing))
+KTEST_MAIN(KTEST(who_is_inside_is_raised),
+	   KTEST(who_was_raised_too_late_is_lowered_the_next_time),
+	   KTEST(further_ones_are_lent_nothing))

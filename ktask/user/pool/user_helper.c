@@ -300,6 +300,15 @@ void pool_item_lower(struct pool_item *item)
 	keep_loan(item->helper);
 }
 
+bool pool_item_was_raised(const struct pool_item *item)
+{
+	struct helper *h = item->helper;
+
+	kt_assert(helper_tid(h) == gettid());
+	return kt_load(&h->low) && !h->blocks && !kt_load_acquire(&h->loans) &&
+	       !prio_is_lowest(0);
+}
+
 /*
  * Allow the helper all CPUs of its item.  No caller places the helpers of a detached job
  * anew, so the scheduler has to move them when other CPUs idle.  A thread that was just

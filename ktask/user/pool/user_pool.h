@@ -83,6 +83,10 @@ void pool_item_blocks(struct pool_item *item);
  * priority again, unless the caller waits for the item and has lent its own */
 void pool_item_lower(struct pool_item *item);
 
+/* pool_item_was_raised - by the helper in @item: has it the lowest priority no more, although
+ * the caller has lent it nothing?  A system call. */
+bool pool_item_was_raised(const struct pool_item *item);
+
 /* pool_item_tid - the helper's thread, while the item is running */
 uint32_t pool_item_tid(const struct pool_item *item);
 
