@@ -5,8 +5,9 @@
  *
  * A holder gives back what it was lent before it releases the lock, because from then on
  * its caller may lend it a priority for the end of its chunk.  If it gets no CPU at that
- * moment, it is lent the priority again, and keeps it until it releases the lock the next
- * time, or leaves the job.
+ * moment, it is lent the priority again, perhaps when it has looked for that already.  It
+ * keeps it then until it releases a lock the next time, which may be several jobs later if
+ * they follow each other closely.
  *
  * Locking: there is none but the mutex.  The fields are atomic, and of any thread.
  */
@@ -73,7 +74,9 @@ void lent_lock_release(struct lent_lock *lock)
 	pid_t self = atomic_load(&lock->holder);
 
 	util_assert(self == gettid());
-	if (atomic_compare_exchange_strong(&lock->lent, &self, 0))
+	/* A loan that came too late the last time is not noted any more. */
+	if (atomic_compare_exchange_strong(&lock->lent, &self, 0) ||
+	    job_was_raised())
 		job_return_loan();
 	atomic_store(&lock->holder, 0);
 	pthread_mutex_unlock(&lock->mutex);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A helper of the lowest priority that holds a lock across system calls is lent the
- * priority of the thread that waits for the lock, and gives it back with the lock.  As with
- * any lock, one thread at a time has it.
+ * priority of the thread that waits for the lock, and gives it back with the lock, or with
+ * the next one if it was lent something too late.  As with any lock, one thread at a time
+ * has it.
  */
 #include "support/work.h"
 
@@ -77,6 +78,50 @@ static void the_holder_is_raised(void **state)
 		ktest_in_child_for(wait_for_holder, NULL, HANG_SECONDS), 0);
 }
 
+static uint32_t helper_is_done;
+
+/* A loan that comes when it has released the lock. */
+static int release_before_loan(struct work *work, size_t from, size_t to)
+{
+	const struct prio own = { .policy = SCHED_OTHER };
+	bool is_helper = work_is_helper(work);
+
+	if (is_helper)
+		ktest_check(prio_lend(gettid(), &own));
+	lent_lock_acquire(&lock);
+	lent_lock_release(&lock);
+	if (!is_helper)
+		return wait_for_flag(&helper_is_done) ? 0 : -ETIME;
+	policy_behind = sched_getscheduler(0);
+	set_flag(&helper_is_done);
+	return 0;
+}
+
+static int run_with_late_loan(void *arg)
+{
+	struct work work = { .also = release_before_loan };
+
+	ktest_check(!work_met());
+	ktest_check(prio_mode() == PRIO_LEND);
+	lent_lock_init(&lock);
+	work_begin(&work, 2);
+	ktest_check(!work_run(&work));
+	work_end(&work);
+	lent_lock_destroy(&lock);
+	ktest_check(policy_behind == SCHED_IDLE);
+	ktest_check(sched_getscheduler(0) == SCHED_OTHER);
+	return 0;
+}
+
+static void who_was_raised_too_late_is_lowered_with_the_next_lock(void **state)
+{
+	need_sure_helper();
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		ktest_skip("this test runs at another policy");
+	assert_int_equal(
+		ktest_in_child_for(run_with_late_loan, NULL, HANG_SECONDS), 0);
+}
+
 static void *take_turns(void *arg)
 {
 	for (unsigned i = 0; i < NR_TURNS; i++) {
@@ -101,4 +146,6 @@ static void one_thread_at_a_time_has_it(void **state)
 	lent_lock_destroy(&lock);
 }
 
-KTEST_MAIN(KTEST(the_holder_is_raised), KTEST(one_thread_at_a_time_has_it))
+KTEST_MAIN(KTEST(the_holder_is_raised),
+	   KTEST(who_was_raised_too_late_is_lowered_with_the_next_lock),
+	   KTEST(one_thread_at_a_time_has_it))
