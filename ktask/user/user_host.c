@@ -210,14 +210,15 @@ static bool work_compensating(struct pool_item *pool_item)
 
 /* ---- items ---- */
 
-/* Are more permits held than there are helpers?  That of the item is one of them. */
+/* Are more permits held than there are helpers?  That of the item is one of them.  Its time
+ * may be older than that of another job's item that was submitted before. */
 static bool must_grow(const struct kt_item *item)
 {
 	static uint64_t grown_ns; /* any thread: kt_load(), kt_cas() */
 	uint64_t then_ns = kt_load(&grown_ns);
 
 	return kt_load(&pool_machine()->used) > pool_helpers() &&
-	       item->submitted_ns - then_ns >= GROW_NS &&
+	       (int64_t)(item->submitted_ns - then_ns) >= GROW_NS &&
 	       kt_cas(&grown_ns, &then_ns, item->submitted_ns);
 }
 
