@@ -297,6 +297,8 @@ void job_begin(struct user_job *job, bool detached)
 		return;
 	}
 	max = size_context(job, max_threads(job));
+	if (detached)
+		job->started_cpus = job->affinity;
 	job->unmade = overloaded;
 	enter_pool(job, overloaded ? 0 : max - 1);
 	job->generation = pool_generation();

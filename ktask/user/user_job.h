@@ -53,6 +53,7 @@ struct user_job {
 	uint32_t nr_permitted; /* helpers that have a permit; A */
 	const struct topo *topo; /* C */
 	struct kt_cpus affinity; /* of the caller, at the last refresh; C */
+	struct kt_cpus started_cpus; /* of who started a detached job; I */
 	bool alone; /* it began in an overload: nothing is ready for helpers; C */
 	bool entered; /* the pool; C */
 	bool unmade; /* it began in an overload: no helper was made; C */

@@ -2,7 +2,8 @@
 /*
  * A process that may use a part of the CPUs, as one in a container, does not take threads
  * that run on the others for its own load: a job on a full machine has helpers unless its
- * own CPUs were seen not to idle.
+ * own CPUs were seen not to idle.  A helper that is bound to a part of these, as to a node,
+ * counts all of them.
  */
 #include "support/work.h"
 #include "tree.h"
@@ -93,13 +94,55 @@ static int begin_while_own_are_busy(void *arg)
 /* Where helpers may run on idle CPUs only. */
 static int count_idle_threads(void *arg)
 {
+	struct kt_cpus process;
+
+	ktest_check(cpus_get_affinity(&process));
 	put_idle(0);
 	ktest_check(limits_idle_threads(1) == 1);
 	for (int i = 0; i < NR_TRIES; i++) {
 		nap_us(APART_US);
 		put_idle(1000);
 		if (limits_idle_threads(1) > 1)
-			return !limits_has_idle_cpu();
+			return !limits_has_idle_cpu(&process);
+	}
+	return 1;
+}
+
+/* As a helper does that is bound to the CPUs of a node. */
+static void *poll_from_one_cpu(void *process)
+{
+	struct kt_cpus one = { 0 };
+
+	cpus_set(&one, (unsigned)sched_getcpu());
+	ktest_check(cpus_set_affinity(0, &one));
+	put_idle(1000);
+	return limits_has_idle_cpu(process) ? process : NULL;
+}
+
+static bool is_idle_to_helper(struct kt_cpus *process)
+{
+	pthread_t helper;
+	void *seen;
+
+	ktest_check(!pthread_create(&helper, NULL, poll_from_one_cpu, process));
+	pthread_join(helper, &seen);
+	put_idle(1000);
+	return seen;
+}
+
+/* Nothing is known where more than a second passes between two readings.  What the helper
+ * reads does not make it so. */
+static int poll_by_turns(void *arg)
+{
+	struct kt_cpus process;
+
+	ktest_check(cpus_get_affinity(&process));
+	for (int i = 0; i < NR_TRIES; i++) {
+		nap_us(APART_US);
+		put_idle(1000);
+		if (limits_idle_threads(1) > 1 && is_idle_to_helper(&process) &&
+		    limits_idle_threads(1) > 1)
+			return 0;
 	}
 	return 1;
 }
@@ -143,9 +186,17 @@ static void idle_threads_are_those_of_own_cpus(void **state)
 	assert_int_equal(ktest_in_child(count_idle_threads, NULL), 0);
 }
 
+static void a_helper_of_a_node_counts_all_own_cpus(void **state)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		ktest_skip("a machine of one CPU");
+	assert_int_equal(ktest_in_child(poll_by_turns, NULL), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(the_first_job_has_helpers),
 	   T(jobs_have_helpers_while_own_cpus_idle),
 	   T(jobs_begin_alone_while_own_cpus_are_busy),
-	   T(idle_threads_are_those_of_own_cpus))
+	   T(idle_threads_are_those_of_own_cpus),
+	   T(a_helper_of_a_node_counts_all_own_cpus))

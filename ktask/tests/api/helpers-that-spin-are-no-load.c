@@ -39,7 +39,7 @@ static void check_spinning(void)
 	/* The caller, the helper, and threads on all CPUs but these two. */
 	put_running(nr);
 	assert_int_equal(limits_idle_threads(1), 2);
-	assert_true(limits_has_idle_cpu());
+	assert_true(limits_has_idle_cpu(&pool_cpus));
 	/* One more is others' load. */
 	put_running(nr + 1);
 	assert_int_equal(limits_idle_threads(1), 1);

@@ -7,7 +7,8 @@
  * long each CPU has idled (util/idle_cpus.h).
  *
  * Behaves badly if threads of the process may use different CPUs and begin jobs by turns:
- * then nothing is known.
+ * then nothing is known.  So it is if chunks that helpers of several nodes do begin jobs, and
+ * what helpers of all nodes used counts as idle on the CPUs of one.
  */
 #ifndef KTASK_USER_FREE_CPUS_H
 #define KTASK_USER_FREE_CPUS_H
@@ -29,6 +30,7 @@ unsigned free_cpus_part(struct kt_cpus *cpus);
 
 /*
  * free_cpus - CPUs of @cpus that were free for helpers lately
+ * @cpus: those of the process, because the time of all its helpers counts as idle
  * @beside_caller: leave out the CPU that a caller uses who works as well
  *
  * Takes a reading if the last one was 100 ms ago or more, which costs some 60 us.

@@ -125,21 +125,13 @@ unsigned limits_running(void)
 	return running;
 }
 
-/* CPUs free for helpers, if the process may not use all CPUs: others that run may be
- * elsewhere.  FREE_CPUS_UNKNOWN if it may. */
-static int free_cpus_of_part(bool beside_caller)
+/* If the process may not use all CPUs, others that run may be elsewhere. */
+bool limits_has_idle_cpu(const struct kt_cpus *process)
 {
-	struct kt_cpus cpus;
+	int nr_free = FREE_CPUS_UNKNOWN;
 
-	if (!free_cpus_part(&cpus))
-		return FREE_CPUS_UNKNOWN;
-	return free_cpus(&cpus, kt_now_ns(), beside_caller);
-}
-
-bool limits_has_idle_cpu(void)
-{
-	int nr_free = free_cpus_of_part(false);
-
+	if (cpus_count(process) < topo_nr_cpus())
+		nr_free = free_cpus(process, kt_now_ns(), false);
 	if (nr_free != FREE_CPUS_UNKNOWN)
 		return nr_free;
 	return limits_running() <= topo_nr_cpus() + pool_spinning();
@@ -147,7 +139,10 @@ bool limits_has_idle_cpu(void)
 
 unsigned limits_idle_threads(unsigned own)
 {
-	int nr_free = free_cpus_of_part(true);
+	struct kt_cpus own_cpus;
+	bool part = free_cpus_part(&own_cpus);
+	int nr_free = part ? free_cpus(&own_cpus, kt_now_ns(), true)
+			   : FREE_CPUS_UNKNOWN;
 	unsigned cpus = topo_nr_cpus();
 	unsigned mine = own + pool_spinning();
 	unsigned running, others;
