@@ -358,8 +358,8 @@ static size_t block_edge(size_t at, size_t phase)
  * program has to fill.  The program touches the blocks behind the hole while the next
  * window is made, or only advised.  With the hole in the middle a helper that clears
  * memory about as fast as the program passes it would idle for a quarter of the time, since
- * the two meet in the next window before its hole.  If one touch fills the hole, the hole is the first
- * block: a touch in it shows nothing about the rest.
+ * the two meet in the next window before its hole.  If one touch fills the hole, the hole is
+ * the first block: a touch in it shows nothing about the rest.
  */
 static size_t place_mark(const struct touch_tracker *tracker,
 			 const struct touch_window *window, size_t limit)
