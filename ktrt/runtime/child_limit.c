@@ -133,9 +133,10 @@ reduce_children(struct worker *w, struct ktrt_task *parent)
 	struct visit visit __attribute__((cleanup(visit_left))) = { NULL, 0 };
 
 	uint64_t before = at_peek(&w->counts.tasks);
+	bool was_outside = !w->core;
 
 	/* An attached thread does tasks only on a core. */
-	if (!w->core)
+	if (was_outside)
 		visit_begin(&visit, w);
 	if (task_outstanding(parent) > (int32_t)rt.options.max_children) {
 		if (!wait_for_children(w, parent))
@@ -146,7 +147,10 @@ reduce_children(struct worker *w, struct ktrt_task *parent)
 		if (visit.w && at_peek(&w->counts.tasks) == before)
 			w->grants = VISIT_PAUSE;
 	}
-	at_poke(&w->helps, visit.w && at_peek(&w->counts.tasks) != before);
+	/* A thread that came here from a task helps already. */
+	if (was_outside)
+		at_poke(&w->helps,
+			visit.w && at_peek(&w->counts.tasks) != before);
 	visit_end(&visit);
 }
 

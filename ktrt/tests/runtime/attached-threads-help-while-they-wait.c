@@ -190,6 +190,30 @@ static void groups_are_waited_for_alike(void **state)
 	stop_runtime();
 }
 
+/* Makes more than its limit of children, and does the first of them before it waits. */
+static int count_many_below(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.priority = 1;
+	for (unsigned long i = 0; i < MANY; i++)
+		if (ktrt_spawn_attr(count_task, NULL, &attr))
+			return -ENOMEM;
+	return ktrt_wait();
+}
+
+static void threads_help_on_after_a_task_with_many_children(void **state)
+{
+	start_runtime(KTRT_NO_UMT, 1);
+	rt.options.max_children = 64;
+	let_be_known(count_task);
+	block_the_worker(MANY);
+	func_classify(count_many_below, true);
+	assert_int_equal(ktrt_spawn(count_many_below, NULL), 0);
+	wait_in_time();
+	stop_runtime();
+}
+
 /* ---- what it leaves to workers ---- */
 
 static int leave_task(void *arg)
@@ -372,5 +396,6 @@ static void threads_are_the_programs(void **state)
 KTEST_MAIN(KTEST(no_worker_is_needed),
 	   KTEST(children_and_priorities_are_reached),
 	   KTEST(groups_are_waited_for_alike),
+	   KTEST(threads_help_on_after_a_task_with_many_children),
 	   KTEST(unknown_ones_are_for_workers), KTEST(a_thread_may_end_in_one),
 	   KTEST(several_threads_help), KTEST(threads_are_the_programs))
