@@ -10,8 +10,11 @@
  * namespace of the loader, a function that is chosen when it is looked up) is left to
  * dlsym().
  *
- * The search ends with the first object that has a name, at the latest with the C
- * library, so it reaches only objects that are never unloaded.
+ * The search for a name ends with the first object that has it: with glibc 2.34 or later
+ * with the C library at the latest.  Older ones have no execveat(), and pthread_create() is
+ * in a library of its own, so the search may go on to the end of the list.  It takes place
+ * in the shim's constructors or before.  Until then only a constructor of another library
+ * can have loaded more than the program began with, which is never unloaded.
  *
  * Locking: there is no lock.  Threads that look up at the same time store the same
  * addresses; are_found is stored (release) when all of them are there.
