@@ -39,7 +39,8 @@ void early_note_served(struct core *core, uint64_t now)
 	core->served_ns = now;
 }
 
-/* Of two workers that do this at once both may begin one. */
+/* Of two workers that do this at once both may begin one.  A task of another function is queued
+ * anew: it loses its place among others of its priority, and the mark of who left it. */
 struct ktrt_task *early_take(struct worker *w, ktrt_func func)
 {
 	struct core *core = w->core;

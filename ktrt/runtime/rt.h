@@ -292,7 +292,9 @@ struct worker {
 	/* Of an attached thread on a core: the task that it waits for and that was left to
 	 * workers, by this thread or by another one that waits for it, or NULL; A */
 	const struct ktrt_task *left;
-	uint32_t left_by; /* its mark; if it has another one it is gone; A */
+	/* Its mark; if it has another one it is gone.  Read with ->left it may be of a later
+	 * note: wait_search.c; A */
+	uint32_t left_by;
 	const struct ktrt_task *left_for; /* what the thread did then; */
 
 	/* The pool has them, like others */

@@ -106,7 +106,8 @@ bool visit_end(struct visit *visit)
 	return comes;
 }
 
-/* The thread counts as having searched, so that the leader does not wait for it. */
+/* The thread counts as having searched, so that the leader does not wait for it.  take_left_by()
+ * relies on the order of the stores. */
 static void note_left(struct worker *w, const struct ktrt_task *task,
 		      uint32_t left_by)
 {

@@ -173,6 +173,20 @@ bool search_is_due(struct worker *w)
 	return true;
 }
 
+/*
+ * Both words of the note are written by its thread, which may change it between the two
+ * loads here.  That does no harm.  ->left_by is stored before ->left and loaded after it, so
+ * it is of the same note or of a later one, and never 0, the mark of what nobody has left.
+ * node_queue_take_left() compares it with the mark of the task itself, under Q:
+ *
+ * - If they differ, nothing is taken.  The thread was awake, since it changed its note.  If
+ *   all wait at the next stall, its note is whole then.
+ * - If they are the same, the task is queued, and an attached thread has left it to workers:
+ *   maybe for another note, or as another task in the same record.  Any worker may do
+ *   such a task that @filter does not refuse.
+ *
+ * The thread itself finds in visit_left_stays() what it has written.
+ */
 static struct ktrt_task *take_left_by(const struct worker *by,
 				      const struct wait_filter *filter)
 {
@@ -186,8 +200,12 @@ static struct ktrt_task *take_left_by(const struct worker *by,
 	return task;
 }
 
-/* Take a task that an attached thread waits for and has left to workers.  It is in a node
- * queue until a worker takes it to run it, so nobody misses it here. */
+/*
+ * Take a task that an attached thread waits for and has left to workers.  It is in a node
+ * queue until a worker takes it, so nobody misses it here.  A worker that does not do it
+ * after all (child_limit.c, early_tasks.c) queues it without its mark.  At the next stall the
+ * thread finds that it is no longer there, searches, and leaves it again.
+ */
 static struct ktrt_task *take_left_task(struct worker *w,
 					const struct wait_filter *filter)
 {
