@@ -38,7 +38,7 @@ static struct ktrt_task *make_task(struct worker *maker)
 	return task;
 }
 
-static void records_go_to_who_needs_them(void **state)
+static void each_gets_the_records_that_it_uses(void **state)
 {
 	struct worker *maker, *other;
 	struct ktrt_task outer = { 0 }, *task;
@@ -207,4 +207,4 @@ static void no_record_is_lost(void **state)
 	lose_none_in(0, KTRT_FOLLOW);
 }
 
-KTEST_MAIN(KTEST(records_go_to_who_needs_them), KTEST(no_record_is_lost))
+KTEST_MAIN(KTEST(each_gets_the_records_that_it_uses), KTEST(no_record_is_lost))
