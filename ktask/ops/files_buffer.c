@@ -27,6 +27,27 @@
 #define BUFFER_BYTES MIB
 #define AREA_BYTES (FILES_SLABS * SLAB_BYTES)
 
+/* Machines of 32 bits have a call that counts pages, of no difference for the first one. */
+#ifdef SYS_mmap2
+#define MAP_CALL SYS_mmap2
+#else
+#define MAP_CALL SYS_mmap
+#endif
+
+/* Past the C library, as all calls here: the preload shim takes its functions over, and an
+ * area is large enough for that. */
+static char *map_memory(size_t len, int prot)
+{
+	return (char *)syscall(MAP_CALL, NULL, len, prot,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1l,
+			       0l);
+}
+
+static void unmap_memory(void *at, size_t len)
+{
+	syscall(SYS_munmap, at, len);
+}
+
 void files_buffers_begin(struct files_buffers *buffers)
 {
 	buffers->kept = false;
@@ -39,26 +60,24 @@ void files_buffers_begin(struct files_buffers *buffers)
 void files_buffers_end(struct files_buffers *buffers)
 {
 	if (buffers->area)
-		munmap(buffers->area, AREA_BYTES);
+		unmap_memory(buffers->area, AREA_BYTES);
 	for (unsigned i = 0; !buffers->area && i < buffers->nr_slabs; i++)
-		munmap(buffers->slabs[i], SLAB_BYTES);
+		unmap_memory(buffers->slabs[i], SLAB_BYTES);
 	pthread_mutex_destroy(&buffers->lock);
 }
 
 /* Return: @len bytes at a multiple of SLAB_BYTES; NULL where there is no memory. */
 static char *map_slabs(size_t len, int prot)
 {
-	char *at = mmap(NULL, len + SLAB_BYTES, prot,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = map_memory(len + SLAB_BYTES, prot);
 	size_t before;
 
 	if (at == MAP_FAILED)
 		return NULL;
 	before = -(uintptr_t)at & (SLAB_BYTES - 1);
 	if (before)
-		munmap(at, before);
-	munmap(at + before + len, SLAB_BYTES - before);
-	/* Past the C library, whose function the preload shim takes over. */
+		unmap_memory(at, before);
+	unmap_memory(at + before + len, SLAB_BYTES - before);
 	syscall(SYS_madvise, at + before, len, MADV_HUGEPAGE);
 	return at + before;
 }
@@ -72,7 +91,7 @@ void files_buffers_map(struct files_buffers *buffers)
 		return;
 	if (syscall(SYS_munlock, area, AREA_BYTES) ||
 	    mprotect(area, AREA_BYTES, PROT_READ | PROT_WRITE))
-		munmap(area, AREA_BYTES);
+		unmap_memory(area, AREA_BYTES);
 	else
 		buffers->area = area;
 }
@@ -112,7 +131,7 @@ static char *add_slab(struct files_buffers *buffers, char *slab)
 	}
 	pthread_mutex_unlock(&buffers->lock);
 	if (at != slab)
-		munmap(slab, SLAB_BYTES);
+		unmap_memory(slab, SLAB_BYTES);
 	return at;
 }
 

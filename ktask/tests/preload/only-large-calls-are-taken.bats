@@ -68,7 +68,15 @@ load shim.bash
 	grep -E '^ktask: mmap: .*, 1 thread: (too little to divide|no more are allowed)' "$REPORT"
 }
 
-# Its mmap() calls never populate, so that the shim passes them on; the shim runs
+# The command has a library of its own beside the shim's.
+@test "what a program's own library maps to read files is not taken" {
+	unset KTASK_RUN_MIN
+	head -c 16M /dev/zero >"$BATS_TEST_TMPDIR/file"
+	shimmed "$KTASK_BUILD/ktask" warm --direct "$BATS_TEST_TMPDIR/file"
+	nothing_taken
+}
+
+# Its other mmap() calls never populate, so that the shim passes them on; the shim runs
 # none of the operations on files, which allocate.
 @test "the library inside populates, locks and unmaps past the shim" {
 	command -v nm >/dev/null || skip "no nm"
