@@ -155,6 +155,7 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 	job->nested = 0;
 	job->manager = NULL;
 	job->seen_ns = 0;
+	job->seen_waits = job->seen_faults = 0;
 	job->entry = -1;
 	job->listed = job->nr_permitted = 0;
 	job->nodes = NULL;
