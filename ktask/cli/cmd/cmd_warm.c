@@ -68,10 +68,22 @@ static bool was_interrupted(const struct ktask_result *result)
 	return interrupt_seen() && result->error == -ECANCELED;
 }
 
-/* That of the whole job: it is not known which files have been read. */
-static bool is_of_no_file(const struct ktask_result *result)
+static size_t nr_done(const struct walk *walk)
 {
-	return result->error && !result->fail_error;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < walk->nr; i++)
+		nr += !walk->files[i].error;
+	return nr;
+}
+
+/* That of the whole job: it is not known which files have been read.  An error from before the
+ * job counts as that of a position, but no file has it. */
+static bool is_of_no_file(const struct walk *walk,
+			  const struct ktask_result *result)
+{
+	return result->error &&
+	       (!result->fail_error || nr_done(walk) == walk->nr);
 }
 
 /* Return: 0; 1 after messages. */
@@ -88,38 +100,31 @@ static int warm_files(struct walk *walk, const struct settings *set,
 
 	interrupt_catch();
 	error = progress_run("warming", "warm", &args, set->threads, result);
+	/* Nothing is written there if the result itself was refused. */
+	result->error = error;
 	for (size_t i = 0; i < walk->nr; i++)
 		if (walk->files[i].error)
 			report_file(walk, &walk->files[i]);
 	if (was_interrupted(result))
 		return say_fail("warming: interrupted");
-	if (is_of_no_file(result)) {
+	if (is_of_no_file(walk, result)) {
 		say_error(-error, "warming");
 		walk_fail(walk, NULL, 0, strerror(-error));
 	}
 	return json_array_size(walk->failures) > 0;
 }
 
-static size_t nr_done(const struct walk *walk)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < walk->nr; i++)
-		nr += !walk->files[i].error;
-	return nr;
-}
-
 /* A line of zeros says nothing that the messages do not. */
 static bool is_anything_done(const struct walk *walk,
 			     const struct ktask_result *result)
 {
-	return is_of_no_file(result) ? result->units : nr_done(walk);
+	return is_of_no_file(walk, result) ? result->units : nr_done(walk);
 }
 
 static int write_result(const struct walk *walk,
 			const struct ktask_result *result)
 {
-	json_t *files = is_of_no_file(result)
+	json_t *files = is_of_no_file(walk, result)
 				? json_null()
 				: json_integer((json_int_t)nr_done(walk));
 
@@ -142,7 +147,7 @@ static int report_result(const struct walk *walk,
 	if (json)
 		return write_result(walk, result);
 	progress_result(text, result, result->units);
-	if (is_of_no_file(result))
+	if (is_of_no_file(walk, result))
 		printf("so far: %s\n", text);
 	else
 		printf("%zu file%s: %s\n", nr, plural_suffix(nr), text);
