@@ -22,9 +22,9 @@
  * overload_begins - must a job that begins now do without helpers?
  *
  * Running threads are counted at most every 5 ms, and every millisecond during an
- * overload; idle time is read at most every 100 ms.  The machine and the settings are read only for that.  With
- * KTASK_OVERLOAD=ignore in the environment threads are not counted before a helper has
- * starved.
+ * overload; idle time is read at most every 100 ms.  The machine and the settings are read
+ * only for that.  With KTASK_OVERLOAD=ignore in the environment threads are not counted
+ * before a helper has starved.
  */
 bool overload_begins(uint64_t now_ns);
 
