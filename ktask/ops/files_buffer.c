@@ -34,18 +34,31 @@
 #define MAP_CALL SYS_mmap
 #endif
 
+/* The thread sanitizer must see which memory is new, or it takes two buffers of one address
+ * for one. */
+#ifdef __SANITIZE_THREAD__
+#define IS_WATCHED true
+#else
+#define IS_WATCHED false
+#endif
+
 /* Past the C library, as all calls here: the preload shim takes its functions over, and an
  * area is large enough for that. */
 static char *map_memory(size_t len, int prot)
 {
-	return (char *)syscall(MAP_CALL, NULL, len, prot,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1l,
-			       0l);
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	if (IS_WATCHED)
+		return mmap(NULL, len, prot, flags, -1, 0);
+	return (char *)syscall(MAP_CALL, NULL, len, prot, flags, -1l, 0l);
 }
 
 static void unmap_memory(void *at, size_t len)
 {
-	syscall(SYS_munmap, at, len);
+	if (IS_WATCHED)
+		munmap(at, len);
+	else
+		syscall(SYS_munmap, at, len);
 }
 
 void files_buffers_begin(struct files_buffers *buffers)
