@@ -71,7 +71,8 @@
 /* 2 to 3 ms of 4 KiB pages. */
 #define BLOCK_BYTES ((size_t)8 << 20)
 /* Made by one system call, which holds the lock of the process's mappings: 70 us of 4 KiB
- * pages.  A thread of the program that maps memory, or stops the job, waits for one. */
+ * pages.  A thread of the program that maps memory waits for one.  A thread that stops the
+ * job waits for one, or for a helper's nap of HURRY_NS. */
 #define PIECE_BYTES ((size_t)256 << 10)
 #define DELAY_NS 1000000
 /* How long a call of the program that maps memory may take where nobody holds the lock, and
@@ -195,8 +196,8 @@ static int enter_makers(const struct prefault *job)
 }
 
 /*
- * A thread that gives way is not counted: nobody need wait for it.  Count first, then check:
- * a thread that dooms the job sees the count, or this thread sees DOOMED.
+ * A thread that gives way is not counted: who dooms the job need not wait for it.  Count
+ * first, then check: a thread that dooms the job sees the count, or this thread sees DOOMED.
  * Return: false if that cannot be made now: the program faults on it itself.
  */
 static bool populate_piece(struct prefault *job, size_t start, size_t end)
@@ -227,14 +228,20 @@ static void populate_block(struct prefault *job, size_t block)
 	}
 }
 
+/* By naps, because whoever stops the job waits for the end of one. */
+static void delay_start(const struct prefault *job)
+{
+	for (int i = 0; i < DELAY_NS / HURRY_NS && !is_stopped(job); i++)
+		real_sleep(HURRY_NS);
+}
+
 /* Positions are turns, from 1 on. */
 static int prefault_chunk(void *start, void *end, void *arg)
 {
 	struct prefault *job = arg;
-	struct timespec delay = { .tv_nsec = DELAY_NS };
 
 	if (!atomic_exchange(&job->delayed, true))
-		nanosleep(&delay, NULL);
+		delay_start(job);
 	for (size_t turn = (size_t)start; turn < (size_t)end; turn++)
 		populate_block(job, block_of(job->nr_blocks, turn - 1));
 	return 0;

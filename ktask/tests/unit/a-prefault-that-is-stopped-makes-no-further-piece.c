@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Whoever stops a job of --prefault waits for the pieces that helpers are making, and for
- * nothing else: not for the rest of a block, nor for helpers that give way to calls of the
- * program.  What was not made is not reported as made.
+ * Whoever stops a job of --prefault waits for the piece, or the short nap, that each helper is
+ * in, and for nothing else: not for the rest of a block, nor for helpers that go on giving way
+ * to calls of the program, nor until a new job begins.  What was not made is not reported as
+ * made.
  */
 #include <string.h>
 
@@ -246,6 +247,17 @@ static void a_helper_that_gives_way_is_not_waited_for(void **unused)
 	assert_int_equal(most_making_in_nap, 0);
 }
 
+static void a_helper_that_waits_to_begin_is_not_waited_for(void **unused)
+{
+	struct prefault *job = begin_job();
+
+	atomic_store(&job->delayed, false);
+	stop_at_nap = 2;
+	help_with_all(job);
+	assert_int_equal(nr_naps, 2);
+	assert_int_equal(nr_pieces, 0);
+}
+
 /* Another thread may call between a helper's read of the clock and its check. */
 static void a_call_after_the_clock_was_read_counts(void **unused)
 {
@@ -276,5 +288,6 @@ KTEST_MAIN(KTEST(a_job_that_goes_on_makes_all),
 	   KTEST(what_a_stopped_job_left_is_not_reported),
 	   KTEST(a_job_that_begins_again_makes_all),
 	   KTEST(a_helper_that_gives_way_is_not_waited_for),
+	   KTEST(a_helper_that_waits_to_begin_is_not_waited_for),
 	   KTEST(a_call_after_the_clock_was_read_counts),
 	   KTEST(who_waits_for_a_piece_lends_its_priority))
