@@ -77,10 +77,12 @@ no_gap() {
 	cd "$BATS_TEST_DIRNAME/../../.."
 	local policy=ktask/preload/policy sanitizer file
 	for sanitizer in address memory thread; do
+		clang -fsanitize=$sanitizer -x c -c -o "$BATS_TEST_TMPDIR/empty.o" /dev/null ||
+			skip "clang has no $sanitizer sanitizer"
 		for file in settings shim_config; do
 			clang -w -fPIC -fsanitize=$sanitizer -D_GNU_SOURCE -Iktask/include \
 				-Iktask -I. -c -o "$BATS_TEST_TMPDIR/$file.o" \
-				"$policy/$file.c" || skip "clang has no $sanitizer sanitizer"
+				"$policy/$file.c"
 		done
 		cc -shared -nostdlib -o "$BATS_TEST_TMPDIR/part.so" \
 			"$BATS_TEST_TMPDIR"/{settings,shim_config}.o
