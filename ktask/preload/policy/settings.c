@@ -104,13 +104,10 @@ static void copy_variable(const char *variable, uint32_t *seen)
  * Nothing here is a call of libc that every start of a program would pay the loader for:
  * it looks up each function at its first call.
  */
-void shim_settings_copy(void)
+static void copy_settings(void)
 {
 	uint32_t seen = 0;
 
-	/* The pool has room for one copy, and text that was returned must stay. */
-	if (are_copied)
-		return;
 	if (!getauxval(AT_SECURE))
 		for (char **variable = environ; variable && *variable;
 		     variable++)
@@ -118,8 +115,16 @@ void shim_settings_copy(void)
 			    **variable == 'H')
 				copy_variable(*variable, &seen);
 	copy_text(program_name, program_invocation_short_name, NAME_BYTES - 1);
-	/* Before libc has begun there is no environment, so copy again. */
-	are_copied = environ;
+}
+
+/* By the shim's constructor. */
+void shim_settings_copy(void)
+{
+	/* The pool has room for one copy, and text that was returned must stay. */
+	if (!are_copied)
+		copy_settings();
+	/* Also if a constructor before ours has emptied the environment. */
+	are_copied = true;
 }
 
 const char *shim_program_name(void)
@@ -134,8 +139,11 @@ const char *shim_program_name(void)
 __attribute__((visibility("hidden"))) char *secure_getenv(const char *name)
 {
 	/* A constructor before ours calls. */
-	if (!are_copied)
-		shim_settings_copy();
+	if (!are_copied) {
+		copy_settings();
+		/* Before libc has begun there is no environment, so copy again. */
+		are_copied = environ;
+	}
 	for (size_t i = 0; i < NR_NAMES; i++)
 		if (is_same_text(setting_names[i], name))
 			return setting_values[i];

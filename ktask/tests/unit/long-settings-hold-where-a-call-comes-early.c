@@ -2,7 +2,8 @@
 /*
  * A setting that is asked for before the shim's constructor makes the copies.  The
  * constructor keeps them, also long ones that would not fit twice, and what another
- * library has put into the environment since does not replace them.
+ * library has put into the environment since does not replace them.  It does not become a
+ * setting either if there was no environment.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -49,4 +50,23 @@ static void all_are_kept(void **unused)
 	assert_null(secure_getenv("KTASK_STAT"));
 }
 
-KTEST_MAIN(KTEST(all_are_kept))
+static void none_comes_later_if_the_environment_was_emptied(void **unused)
+{
+	char stat[] = "KTASK_STAT=other";
+	char *later[] = { stat, NULL };
+	char **own = environ, *value;
+
+	memset(setting_values, 0, sizeof(setting_values));
+	pool_used = 0;
+	are_copied = false;
+	/* As clearenv() leaves it. */
+	environ = NULL;
+	shim_settings_copy();
+	environ = later;
+	value = secure_getenv("KTASK_STAT");
+	environ = own;
+	assert_null(value);
+}
+
+KTEST_MAIN(KTEST(all_are_kept),
+	   KTEST(none_comes_later_if_the_environment_was_emptied))
