@@ -142,15 +142,16 @@ static const char *find_own_name(char *const *envp)
 /*
  * Does the name lead to this program whatever the working directory and the descriptors
  * are, and does the program lie in the directory that the name says?  Below /proc a name
- * means something else to each process, or nothing once a process has ended.
+ * means something else to each process, or nothing once a process has ended.  A second slash
+ * or a dot at its beginning may hide that.
  */
 static bool is_own_path(const char *name)
 {
 	char first;
 	const long args[6] = { AT_FDCWD, (long)name, (long)&first, 1 };
 
-	return name && *name == '/' && !text_begins(name, "/dev/fd/") &&
-	       !text_begins(name, "/proc/") &&
+	return name && *name == '/' && name[1] != '/' && name[1] != '.' &&
+	       !text_begins(name, "/dev/fd/") && !text_begins(name, "/proc/") &&
 	       raw_syscall(SYS_readlinkat, args) == -EINVAL;
 }
 

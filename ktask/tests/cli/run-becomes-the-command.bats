@@ -199,6 +199,7 @@ no_filter() {
 	cp "$ktask" "$build/libktask-preload.so" "$dir"
 	cd "$dir"
 	for name in /proc/self/cwd/ktask "/proc/$$/cwd/ktask" \
+		//proc/self/cwd/ktask /./proc/self/cwd/ktask \
 		"/proc/$$/root$dir/ktask"; do
 		run -0 "$name" run sh -c 'echo "$LD_PRELOAD"'
 		echo "$name: $output"
