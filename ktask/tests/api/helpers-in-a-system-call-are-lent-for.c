@@ -2,11 +2,13 @@
 /*
  * A helper of the lowest priority in a system call that holds a lock is lent the priority
  * of whoever is about to wait for the lock, and gives it back behind the call, or behind the
- * next one if it was lent something too late.  Nobody else is touched.
+ * next one if it was lent something too late.  What it is raised by for the end of the process
+ * it keeps.  Nobody else is touched.
  */
 #include "support/work.h"
 
 #include <sched.h>
+#include <stdlib.h>
 
 #include "ops/lent_threads.h"
 
@@ -111,6 +113,57 @@ static void who_was_raised_too_late_is_lowered_the_next_time(void **state)
 		ktest_in_child_for(run_with_late_loan, NULL, HANG_SECONDS), 0);
 }
 
+static bool has_exited;
+
+/* The caller exits meanwhile. */
+static int leave_after_exit(struct work *work, size_t from, size_t to)
+{
+	uint64_t since_ns = ktest_now_ns();
+	int index;
+
+	if (!work_is_helper(work)) {
+		has_exited = true;
+		exit(1);
+	}
+	index = lent_threads_enter(&inside);
+	while (sched_getscheduler(0) == SCHED_IDLE &&
+	       ktest_now_ns() - since_ns < HANG_NS)
+		nap_us(100);
+	lent_threads_leave(&inside, index);
+	policy_behind = sched_getscheduler(0);
+	set_flag(&helper_is_done);
+	return 0;
+}
+
+/* The destructor of the library, which raises helpers, was before this one. */
+__attribute__((destructor(101))) static void check_helper(void)
+{
+	if (has_exited)
+		_exit(!wait_for_flag(&helper_is_done) ||
+		      policy_behind != SCHED_OTHER);
+}
+
+static int exit_in_chunk(void *arg)
+{
+	struct work work = { .also = leave_after_exit, .meet = true };
+
+	ktest_check(!work_met());
+	ktest_check(prio_mode() == PRIO_LEND);
+	forget_overload();
+	work_begin(&work, 2);
+	work_run(&work);
+	return 1;
+}
+
+static void who_is_raised_for_exit_stays_raised(void **state)
+{
+	need_sure_helper();
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		ktest_skip("this test runs at another policy");
+	assert_int_equal(ktest_in_child_for(exit_in_chunk, NULL, HANG_SECONDS),
+			 0);
+}
+
 /* More than there is room for enter and leave all the same. */
 static void further_ones_are_lent_nothing(void **state)
 {
@@ -126,4 +179,5 @@ static void further_ones_are_lent_nothing(void **state)
 
 KTEST_MAIN(KTEST(who_is_inside_is_raised),
 	   KTEST(who_was_raised_too_late_is_lowered_the_next_time),
+	   KTEST(who_is_raised_for_exit_stays_raised),
 	   KTEST(further_ones_are_lent_nothing))

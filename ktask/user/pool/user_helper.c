@@ -305,8 +305,9 @@ bool pool_item_was_raised(const struct pool_item *item)
 	struct helper *h = item->helper;
 
 	kt_assert(helper_tid(h) == gettid());
+	/* Last: the end of the process is told before it raises helpers. */
 	return kt_load(&h->low) && !h->blocks && !kt_load_acquire(&h->loans) &&
-	       !prio_is_lowest(0);
+	       !prio_is_lowest(0) && !pool_closing();
 }
 
 /*

@@ -84,7 +84,7 @@ void pool_item_blocks(struct pool_item *item);
 void pool_item_lower(struct pool_item *item);
 
 /* pool_item_was_raised - by the helper in @item: has it the lowest priority no more, although
- * the caller has lent it nothing?  A system call. */
+ * the caller has lent it nothing, and the process does not end?  A system call. */
 bool pool_item_was_raised(const struct pool_item *item);
 
 /* pool_item_tid - the helper's thread, while the item is running */
