@@ -10,10 +10,12 @@
 #include "tree.h"
 
 #include "util/file.h"
+#include "user/limits/overload.h"
 #include "user/user_job.h"
 
 #define NR_UNITS 400
 #define BUSY "9.00 9.00 9.00 900/1000 4711\n"
+#define SECOND_NS 1000000000
 #define IDLE "0.00 0.00 0.00 1/1000 4711\n"
 
 static struct tree tree;
@@ -107,6 +109,23 @@ static int try_in_time(void *arg)
 	return 0;
 }
 
+/* Another thread has read the clock later, and has told before this one asks. */
+static int ask_with_earlier_clock(void *arg)
+{
+	const uint64_t now_ns = ktest_now_ns();
+
+	put_running(BUSY);
+	overload_starved(now_ns + 1);
+	ktest_check(overload_threads(1, 2, now_ns) == 1);
+	put_running(IDLE);
+	for (int i = 0; i < 3; i++)
+		ktest_check(overload_threads(1, 2, now_ns - 1) == 1);
+	put_running(BUSY);
+	ktest_check(overload_threads(1, 2, now_ns + SECOND_NS + 1) == 2);
+	ktest_check(!overload_begins(now_ns + SECOND_NS));
+	return 0;
+}
+
 static int make_tree(void **state)
 {
 	tree_begin(&tree);
@@ -150,8 +169,14 @@ static void with_helpers_if_they_last(void **state)
 	assert_int_equal(ktest_in_child(try_in_time, NULL), 0);
 }
 
+static void alone_if_another_thread_has_seen_it_later(void **state)
+{
+	assert_int_equal(ktest_in_child(ask_with_earlier_clock, NULL), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
 
 KTEST_MAIN(T(without_helpers), T(with_helpers_when_cpus_idle),
 	   T(with_helpers_after_a_few_short_ones),
-	   T(with_helpers_if_others_are_ignored), T(with_helpers_if_they_last))
+	   T(with_helpers_if_others_are_ignored), T(with_helpers_if_they_last),
+	   T(alone_if_another_thread_has_seen_it_later))

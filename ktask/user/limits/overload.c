@@ -99,11 +99,17 @@ static unsigned count_idle(unsigned own, unsigned wanted, uint64_t now_ns)
 	return kt_load(&overload_state.counts) ? idle : KT_MAX(idle, 1);
 }
 
+/* Negative if another thread has written @since_ns after this one read the clock. */
+static int64_t passed_ns(uint64_t now_ns, const uint64_t *since_ns)
+{
+	return (int64_t)(now_ns - kt_load(since_ns));
+}
+
 /* Count anew if that is due.  Return: whether it was. */
 static bool count_if_due(unsigned own, unsigned wanted, uint64_t now_ns,
-			 uint64_t pause_ns)
+			 int64_t pause_ns)
 {
-	if (now_ns - kt_load(&overload_state.counted_ns) < pause_ns)
+	if (passed_ns(now_ns, &overload_state.counted_ns) < pause_ns)
 		return false;
 	kt_store(&overload_state.counted_ns, now_ns);
 	kt_store(&overload_state.idle, count_idle(own, wanted, now_ns));
@@ -118,7 +124,7 @@ unsigned overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 	/* A job that wants no helper does not count. */
 	if (!counts || wanted < 2)
 		return wanted;
-	if (now_ns - kt_load(&overload_state.starved_ns) >= STARVED_NS) {
+	if (passed_ns(now_ns, &overload_state.starved_ns) >= STARVED_NS) {
 		kt_store(&overload_state.counts, 0);
 		kt_store(&overload_state.tried_ns, now_ns);
 		return wanted;
@@ -140,7 +146,7 @@ bool overload_begins(uint64_t now_ns)
 		return overload_threads(1, 2, now_ns) < 2;
 	pthread_once(&read_once, read_environment);
 	if (is_ignored ||
-	    now_ns - kt_load(&overload_state.tried_ns) < STARVED_NS ||
+	    passed_ns(now_ns, &overload_state.tried_ns) < STARVED_NS ||
 	    !count_if_due(1, 1, now_ns, COUNT_NS) ||
 	    kt_load(&overload_state.idle))
 		return false;
