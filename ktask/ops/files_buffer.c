@@ -38,7 +38,13 @@
  * for one. */
 #ifdef __SANITIZE_THREAD__
 #define IS_WATCHED true
-#else
+#elif defined(__has_feature)
+/* As clang tells it. */
+#if __has_feature(thread_sanitizer)
+#define IS_WATCHED true
+#endif
+#endif
+#ifndef IS_WATCHED
 #define IS_WATCHED false
 #endif
 
