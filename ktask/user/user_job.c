@@ -154,7 +154,7 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 	job->outer = NULL;
 	job->nested = 0;
 	job->manager = NULL;
-	job->seen_ns = 0;
+	job->seen_ns = job->seen_cpu_ns = 0;
 	job->seen_waits = job->seen_faults = 0;
 	job->entry = -1;
 	job->listed = job->nr_permitted = 0;
