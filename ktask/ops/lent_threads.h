@@ -5,7 +5,9 @@
  * its priority.
  *
  * Behaves badly if a thread lends in the moment in which a helper leaves: that one keeps
- * the priority until it leaves the next time, or the series of jobs is over.
+ * the priority until it has entered again, found room and left, or the series of jobs is
+ * over.  If its job is known to block by then, it keeps the priority until the end of its
+ * item.
  *
  * Locking: there is no lock.  Each field is atomic, and written by any thread.
  */
