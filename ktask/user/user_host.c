@@ -83,13 +83,13 @@ static void await_idle_cpu(struct kt_item *item, uint64_t now_ns)
 {
 	const struct timespec nap = { .tv_nsec = IDLE_POLL_NS };
 	const struct kt_context *ctx = item->ctx;
-	const struct kt_cpus *process = &job_of(item->ctx)->started_cpus;
+	const struct kt_cpus *cpus = &job_of(item->ctx)->started_cpus;
 
 	if (!kt_load(&ctx->detached) || now_ns < item->host.next_poll_ns ||
 	    !limits_idle_only())
 		return;
 	while (kt_load(&ctx->detached) && !is_over(&ctx->job) &&
-	       !must_leave(item, now_ns) && !limits_has_idle_cpu(process))
+	       !must_leave(item, now_ns) && !limits_has_idle_cpu(cpus))
 		nanosleep(&nap, NULL);
 	item->host.next_poll_ns = kt_now_ns() + IDLE_POLL_NS;
 }

@@ -30,7 +30,8 @@ unsigned free_cpus_part(struct kt_cpus *cpus);
 
 /*
  * free_cpus - CPUs of @cpus that were free for helpers lately
- * @cpus: those of the process, because the time of all its helpers counts as idle
+ * @cpus: those of a thread that begins jobs.  Not a part to which a helper is bound, because
+ * the time of all helpers of the process counts as idle.
  * @beside_caller: leave out the CPU that a caller uses who works as well
  *
  * Takes a reading if the last one was 100 ms ago or more, which costs some 60 us.

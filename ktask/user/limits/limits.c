@@ -125,13 +125,13 @@ unsigned limits_running(void)
 	return running;
 }
 
-/* If the process may not use all CPUs, others that run may be elsewhere. */
-bool limits_has_idle_cpu(const struct kt_cpus *process)
+/* If the job may not use all CPUs, others that run may be elsewhere. */
+bool limits_has_idle_cpu(const struct kt_cpus *cpus)
 {
 	int nr_free = FREE_CPUS_UNKNOWN;
 
-	if (cpus_count(process) < topo_nr_cpus())
-		nr_free = free_cpus(process, kt_now_ns(), false);
+	if (cpus_count(cpus) < topo_nr_cpus())
+		nr_free = free_cpus(cpus, kt_now_ns(), false);
 	if (nr_free != FREE_CPUS_UNKNOWN)
 		return nr_free;
 	return limits_running() <= topo_nr_cpus() + pool_spinning();

@@ -41,13 +41,13 @@ unsigned limits_running(void);
 /*
  * limits_has_idle_cpu - is there a CPU for each running thread, the calling one
  * included?
- * @process: the CPUs that the process may use; a helper may be bound to a part of them
+ * @cpus: those of the thread that began the job; a helper may be bound to a part of them
  *
- * If the process may not use all CPUs: did one of its own idle lately?
+ * If these are not all CPUs: did one of them idle lately?
  *
  * Costs 3 us.  If that cannot be read, the answer is yes.
  */
-bool limits_has_idle_cpu(const struct kt_cpus *process);
+bool limits_has_idle_cpu(const struct kt_cpus *cpus);
 
 /*
  * limits_idle_threads - how many threads the job may have: those that run plus one for
