@@ -26,4 +26,8 @@ void job_return_loan(void);
  * job's caller?  Who lends to it may come too late, when it has just returned the loan. */
 bool job_was_raised(void);
 
+/* job_keep_raised - of all threads, until the next call: job_was_raised() says no if @keep.
+ * To be called before helpers are raised that exec would wait for. */
+void job_keep_raised(bool keep);
+
 #endif /* KTASK_USER_JOB_WAITS_H */

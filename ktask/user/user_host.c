@@ -29,6 +29,7 @@
 #define GROW_NS 5000000
 
 static __thread struct job_current this_thread;
+static uint32_t raised_are_kept; /* any thread writes it */
 
 struct job_current *job_current(void)
 {
@@ -56,8 +57,15 @@ bool job_was_raised(void)
 	const struct user_job *job = this_thread.job;
 	struct kt_worker *worker = this_thread.worker;
 
+	/* The mark last: it is set before helpers are raised. */
 	return job && worker && worker != &job->ctx.caller &&
-	       pool_item_was_raised(&kt_item_of(worker)->host.pool_item);
+	       pool_item_was_raised(&kt_item_of(worker)->host.pool_item) &&
+	       !kt_load_acquire(&raised_are_kept);
+}
+
+void job_keep_raised(bool keep)
+{
+	kt_store_release(&raised_are_kept, keep);
 }
 
 /* ---- a helper ---- */

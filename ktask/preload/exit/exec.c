@@ -31,6 +31,7 @@
 #include <ktask/ktask.h>
 
 #include "preload/shim.h"
+#include "user/job_waits.h"
 #include "util/program.h"
 #include "util/scoped.h"
 
@@ -259,6 +260,7 @@ static int end_exec(struct attempt attempt, int rc)
 {
 	keep_errno();
 
+	job_keep_raised(false);
 	if (attempt.reported)
 		shim_report_again();
 	shim_record_exec_failed(attempt.record);

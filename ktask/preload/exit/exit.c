@@ -39,6 +39,7 @@
 #include <ktask/ktask.h>
 
 #include "preload/shim.h"
+#include "user/job_waits.h"
 #include "util/capability.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -240,8 +241,10 @@ void shim_raise_working(void)
 	/* execve() is no point of cancellation. */
 	block_cancellation();
 	if (!shim_filter_in_child() && shim_filter_allows() && shim_is_ours() &&
-	    may_raise(&nice))
+	    may_raise(&nice)) {
+		job_keep_raised(true);
 		raise_helpers(nice);
+	}
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)

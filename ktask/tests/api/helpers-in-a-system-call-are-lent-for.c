@@ -2,7 +2,7 @@
 /*
  * A helper of the lowest priority in a system call that holds a lock is lent the priority
  * of whoever is about to wait for the lock, and gives it back behind the call, or behind the
- * next one if it was lent something too late.  What it is raised by for the end of the process
+ * next one if it was lent something too late.  What it is given for an exec or the end of the process
  * it keeps.  Nobody else is touched.
  */
 #include "support/work.h"
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ops/lent_threads.h"
+#include "user/job_waits.h"
 
 static struct lent_threads inside;
 static uint32_t has_entered, is_lent;
@@ -90,7 +91,7 @@ static int leave_before_loan(struct work *work, size_t from, size_t to)
 	return 0;
 }
 
-static int run_with_late_loan(void *arg)
+static void run_with_loan(void)
 {
 	struct work work = { .also = leave_before_loan, .meet = true };
 
@@ -101,9 +102,31 @@ static int run_with_late_loan(void *arg)
 	work_begin(&work, 2);
 	ktest_check(!work_run(&work));
 	work_end(&work);
-	ktest_check(policy_behind == SCHED_IDLE);
 	ktest_check(sched_getscheduler(0) == SCHED_OTHER);
+}
+
+static int run_with_late_loan(void *arg)
+{
+	run_with_loan();
+	ktest_check(policy_behind == SCHED_IDLE);
 	return 0;
+}
+
+/* As the shim raises it. */
+static int run_before_exec(void *arg)
+{
+	job_keep_raised(true);
+	run_with_loan();
+	ktest_check(policy_behind == SCHED_OTHER);
+	return 0;
+}
+
+/* Such an exec has failed. */
+static int run_behind_exec(void *arg)
+{
+	job_keep_raised(true);
+	job_keep_raised(false);
+	return run_with_late_loan(arg);
 }
 
 static void who_was_raised_too_late_is_lowered_the_next_time(void **state)
@@ -113,6 +136,17 @@ static void who_was_raised_too_late_is_lowered_the_next_time(void **state)
 		ktest_skip("this test runs at another policy");
 	assert_int_equal(
 		ktest_in_child_for(run_with_late_loan, NULL, HANG_SECONDS), 0);
+}
+
+static void who_is_raised_for_exec_stays_raised(void **state)
+{
+	need_sure_helper();
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		ktest_skip("this test runs at another policy");
+	assert_int_equal(
+		ktest_in_child_for(run_before_exec, NULL, HANG_SECONDS), 0);
+	assert_int_equal(
+		ktest_in_child_for(run_behind_exec, NULL, HANG_SECONDS), 0);
 }
 
 static bool has_exited;
@@ -181,5 +215,6 @@ static void further_ones_are_lent_nothing(void **state)
 
 KTEST_MAIN(KTEST(who_is_inside_is_raised),
 	   KTEST(who_was_raised_too_late_is_lowered_the_next_time),
+	   KTEST(who_is_raised_for_exec_stays_raised),
 	   KTEST(who_is_raised_for_exit_stays_raised),
 	   KTEST(further_ones_are_lent_nothing))
