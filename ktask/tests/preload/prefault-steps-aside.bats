@@ -158,5 +158,8 @@ pair() {
 	run timeout -s KILL 300 "$KTASK_BUILD/ktask" run --min 1M --prefault -- \
 		"$PROGRAMS/pieces-cases"
 	echo "$output"
-	[ "$output" = "64 MiB" ]
+	[ "$status" -eq 0 ]
+	# Helpers of an ordinary user run on idle CPUs only.
+	[ "$EUID" -eq 0 ] || [ "$output" != "0 MiB" ] || skip "no CPU idled"
+	[[ $output =~ ^[1-9][0-9]*" MiB"$ ]]
 }
