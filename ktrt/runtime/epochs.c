@@ -76,7 +76,7 @@ static void start_next(struct epoch *over, struct epoch **more,
 	struct epoch *next = over->next, *sibling;
 
 	for (; next; next = sibling) {
-		bool held = next->kind & EPOCH_HELD;
+		bool held = at_peek(&next->kind) & EPOCH_HELD;
 
 		sibling = next->sibling;
 		epoch_start(next, ready);
