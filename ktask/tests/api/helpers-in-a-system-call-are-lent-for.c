@@ -7,7 +7,6 @@
  */
 #include "support/work.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "ops/lent_threads.h"
@@ -66,9 +65,7 @@ static int lend_to_both(void *arg)
 
 static void who_is_inside_is_raised(void **state)
 {
-	need_sure_helper();
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		ktest_skip("this test runs at another policy");
+	need_lent_helper();
 	assert_int_equal(ktest_in_child_for(lend_to_both, NULL, HANG_SECONDS),
 			 0);
 }
@@ -131,18 +128,14 @@ static int run_behind_exec(void *arg)
 
 static void who_was_raised_too_late_is_lowered_the_next_time(void **state)
 {
-	need_sure_helper();
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		ktest_skip("this test runs at another policy");
+	need_lent_helper();
 	assert_int_equal(
 		ktest_in_child_for(run_with_late_loan, NULL, HANG_SECONDS), 0);
 }
 
 static void who_is_raised_for_exec_stays_raised(void **state)
 {
-	need_sure_helper();
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		ktest_skip("this test runs at another policy");
+	need_lent_helper();
 	assert_int_equal(
 		ktest_in_child_for(run_before_exec, NULL, HANG_SECONDS), 0);
 	assert_int_equal(
@@ -193,9 +186,7 @@ static int exit_in_chunk(void *arg)
 
 static void who_is_raised_for_exit_stays_raised(void **state)
 {
-	need_sure_helper();
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		ktest_skip("this test runs at another policy");
+	need_lent_helper();
 	assert_int_equal(ktest_in_child_for(exit_in_chunk, NULL, HANG_SECONDS),
 			 0);
 }

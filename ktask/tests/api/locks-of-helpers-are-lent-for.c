@@ -7,8 +7,6 @@
  */
 #include "support/work.h"
 
-#include <sched.h>
-
 #include "ops/lent_lock.h"
 
 #define NR_THREADS 4
@@ -71,9 +69,7 @@ static int wait_for_holder(void *arg)
 
 static void the_holder_is_raised(void **state)
 {
-	need_sure_helper();
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		ktest_skip("this test runs at another policy");
+	need_lent_helper();
 	assert_int_equal(
 		ktest_in_child_for(wait_for_holder, NULL, HANG_SECONDS), 0);
 }
@@ -117,9 +113,7 @@ static int run_with_late_loan(void *arg)
 
 static void who_was_raised_too_late_is_lowered_with_the_next_lock(void **state)
 {
-	need_sure_helper();
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		ktest_skip("this test runs at another policy");
+	need_lent_helper();
 	assert_int_equal(
 		ktest_in_child_for(run_with_late_loan, NULL, HANG_SECONDS), 0);
 }

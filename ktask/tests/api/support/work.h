@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -104,6 +105,14 @@ void forget_overload(void);
 			ktest_skip("helpers come only while CPUs idle"); \
 		need_helper();                                           \
 		forget_overload();                                       \
+	} while (0)
+
+/* The same, and this thread has the policy SCHED_OTHER to lend. */
+#define need_lent_helper()                                              \
+	do {                                                            \
+		need_sure_helper();                                     \
+		if (sched_getscheduler(0) != SCHED_OTHER)               \
+			ktest_skip("this test runs at another policy"); \
 	} while (0)
 
 /* burn_us - use CPU time of this thread */
