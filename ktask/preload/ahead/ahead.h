@@ -31,6 +31,8 @@
 
 /* ahead_page_size.c: pages that a touch of the mapping makes now */
 size_t ahead_unit_pages(const struct large_mapping *mapping);
+/* May huge pages have been advised for it that the shim was not told of? */
+bool ahead_may_be_huge_unseen(const struct large_mapping *mapping);
 /* Whether huge pages are to be advised for windows of this mapping. */
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns);
 /* Advise them for a window.  Return: false if the kernel refuses. */

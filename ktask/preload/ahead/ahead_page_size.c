@@ -8,7 +8,8 @@
  * the same reason it does not advise the hole of the window, by which the program shows
  * that it fills memory.  The hole is advised together with the next window, once it is
  * full.  Then all of it is one mapping to the kernel, which allows a process 65,530.
- * The program's own advice has precedence, whether it comes earlier or later.
+ * The program's own advice has precedence, whether it comes earlier or later; where the shim
+ * does not see it, it shows in what is made (make_ahead.c).
  *
  * Huge pages do not pay if most of them take longer to make than 512 small ones
  * (ahead/page_cost.h).  To compare the two, the first windows have small pages.
@@ -104,6 +105,13 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 		       (advice == ADVICE_NONE && !is_huge_slow() &&
 			atomic_load(&mapping->advised));
 	return huge ? AHEAD_BLOCK_PAGES : 1;
+}
+
+bool ahead_may_be_huge_unseen(const struct large_mapping *mapping)
+{
+	return huge_mode == HUGE_ON_ADVICE &&
+	       atomic_load(&mapping->advice) == ADVICE_NONE &&
+	       !atomic_load(&mapping->advised);
 }
 
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)

@@ -30,6 +30,7 @@
 
 #define AHEAD_MAPPINGS 64
 #define AHEAD_PAGE_BYTES ((size_t)4096)
+#define AHEAD_BLOCK_BYTES (AHEAD_BLOCK_PAGES * AHEAD_PAGE_BYTES)
 
 enum mapping_state {
 	MAPPING_FREE,

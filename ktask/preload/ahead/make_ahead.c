@@ -103,6 +103,61 @@ static bool was_preempted(void *arg, uint64_t idle_since_ns)
 	return atomic_load(&mapping->preempted);
 }
 
+/*
+ * Huge pages that nobody told of
+ *
+ * Go's runtime, and whoever else makes the system call itself, advises huge pages and
+ * the shim does not see it.  Then a small page is made as a huge one, and with it the
+ * pages that are left to the program as marks: it would always seem to have arrived.  It
+ * shows in the rest of the block.
+ */
+
+/* No program touches so many pages while one piece is made. */
+#define REST_LEAST 256
+
+/* The block of 2 MiB that has all of the piece, if it is the mapping's; 0: none. */
+static uintptr_t block_of(const struct large_mapping *mapping, size_t from,
+			  size_t to)
+{
+	uintptr_t at = (uintptr_t)range_address(mapping, from, to);
+	uintptr_t start = at & ~(AHEAD_BLOCK_BYTES - 1);
+	uintptr_t end = start + AHEAD_BLOCK_BYTES;
+
+	return start >= mapping->start && end <= mapping->end &&
+			       at + (to - from) * AHEAD_PAGE_BYTES <= end
+		       ? start
+		       : 0;
+}
+
+static size_t absent_in_block(uintptr_t block)
+{
+	unsigned char present[AHEAD_BLOCK_PAGES];
+
+	return syscall(SYS_mincore, block, AHEAD_BLOCK_BYTES, present)
+		       ? 0
+		       : touch_count_absent(present, AHEAD_BLOCK_PAGES);
+}
+
+/* Make it by @make.  Return: what that returned, or -EAGAIN: its pages are huge ones, and
+ * so are the next windows. */
+static int make_and_compare(struct large_mapping *mapping, size_t from,
+			    size_t to,
+			    int (*make)(struct large_mapping *mapping,
+					size_t from, size_t to))
+{
+	uintptr_t block = ahead_may_be_huge_unseen(mapping)
+				  ? block_of(mapping, from, to)
+				  : 0;
+	bool shows = block && absent_in_block(block) >= to - from + REST_LEAST;
+	int error = make(mapping, from, to);
+	int none = ADVICE_NONE;
+
+	if (error || !shows || absent_in_block(block))
+		return error;
+	atomic_compare_exchange_strong(&mapping->advice, &none, ADVICE_HUGE);
+	return -EAGAIN;
+}
+
 /* Make the pages at the steps of a walk. */
 static int make_steps(struct large_mapping *mapping, size_t from, size_t to)
 {
@@ -132,10 +187,12 @@ static int make_small_piece(void *arg, const struct window_block *block,
 			    size_t from, size_t to)
 {
 	struct large_mapping *mapping = arg;
+	int (*make)(struct large_mapping * mapping, size_t from, size_t to) =
+		mapping->window.step ? make_steps : make_piece;
 
-	(void)block;
-	return mapping->window.step ? make_steps(mapping, from, to)
-				    : make_piece(mapping, from, to);
+	/* One piece of a block tells: the first one, at its end. */
+	return to == block->end ? make_and_compare(mapping, from, to, make)
+				: make(mapping, from, to);
 }
 
 static int make_huge_piece(void *arg, const struct window_block *block,

@@ -90,6 +90,13 @@ build_allocator() {
 	made
 }
 
+# Where a page that helpers make is a huge one, the mark ahead of the program goes too.
+@test "of such memory with huge pages that nobody tells of, and little in vain" {
+	grep -q '\[madvise\]' /sys/kernel/mm/transparent_hugepage/enabled ||
+		skip "huge pages do not come on advice here"
+	grows "$PROGRAMS/ahead-growth" advised-unseen
+}
+
 # A stack of a thread, which only the C library unmaps.
 @test "of such memory until something else comes in its place, of which nothing is" {
 	grows "$PROGRAMS/ahead-growth" unseen-becomes-file
