@@ -99,7 +99,8 @@ static struct {
 	pid_t caller;
 	void (*take)(void), (*give)(void);
 	bool (*taken)(void); /* does the library know? */
-	uint32_t told; /* chunks of the caller since it knows */
+	uint32_t told; /* chunks of the caller since it knows, as long as it does */
+	uint32_t watched; /* of these, all in all: SETTLE later */
 	uint32_t helped_before, helped_while, helped_after;
 	uint32_t threads_now, threads_most;
 	bool was_taken, was_given;
@@ -117,8 +118,14 @@ static void caller_step(void)
 			return;
 		now.take();
 		now.was_taken = true;
-	} else if (!now.was_given && (now.told || now.taken())) {
-		if (COUNT(now.told) < SETTLE + WATCH)
+	} else if (!now.was_given) {
+		/* In a guest whose CPUs wait for the host's, others may not take what they
+		 * are to take. */
+		if (!now.taken()) {
+			__atomic_store_n(&now.told, 0, __ATOMIC_RELAXED);
+			return;
+		}
+		if (COUNT(now.told) <= SETTLE || ++now.watched < WATCH)
 			return;
 		__atomic_store_n(&now.told, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&now.was_given, true, __ATOMIC_RELAXED);
