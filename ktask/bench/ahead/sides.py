@@ -17,6 +17,7 @@ TITLES = {
     "tunable": "hugetlb=1 of glibc",
     "populate": "MAP_POPULATE",
     "threads": "threads that touch before",
+    "beside": "a thread that knows",
     "present": "all present",
 }
 
@@ -105,6 +106,7 @@ def of_huge_pages(ktask, program, mib, way):
         "tunable": Command(words, HUGE, says_time=True),
         "populate": Command(words + ["populate", "huge"], says_time=True),
         "threads": Command(words + ["threads", "huge"], says_time=True),
+        "beside": Command(words + ["beside", "huge"], says_time=True),
         "present": Command(words + ["present", "huge"], says_time=True),
     }
 

@@ -11,6 +11,8 @@
  *	present		what is timed is a second touch: no way can be faster
  *	populate	the kernel, as for MAP_POPULATE
  *	threads		as many threads as there are CPUs, before, as QEMU does
+ *	beside		one thread, from the first touch on, that knows how much is touched
+ *			and in which order: no helper that must find out can be faster
  *
  * With "huge" the program advises huge pages itself.
  */
@@ -244,6 +246,24 @@ static void touch_by_threads(bool huge)
 		pthread_join(threads[i], NULL);
 }
 
+static void *make_in_order(void *unused)
+{
+	for (char *at = block; at + HUGE_BYTES <= block + len; at += HUGE_BYTES)
+		madvise(at, HUGE_BYTES, MADV_POPULATE_WRITE);
+	return unused;
+}
+
+static void make_beside(bool huge)
+{
+	pthread_t maker;
+
+	block = map_aligned(0);
+	advise_huge(huge);
+	if (pthread_create(&maker, NULL, make_in_order, NULL) ||
+	    pthread_detach(maker))
+		exit(1);
+}
+
 static const struct {
 	const char *name;
 	void (*make)(bool huge);
@@ -252,6 +272,7 @@ static const struct {
 	{ "present", allocate_block },
 	{ "populate", populate_block },
 	{ "threads", touch_by_threads },
+	{ "beside", make_beside },
 };
 
 static double read_seconds(void)
