@@ -63,8 +63,8 @@ static bool may_run_itself(struct worker *w, const struct ktrt_task *task)
 
 static struct ktrt_task *run_by_maker(struct worker *w, struct ktrt_task *task)
 {
-	return func_is_brief(task_func(task)) ? sched_run(w, task)
-					      : sched_run_timed(w, task);
+	return func_is_brief(task_func(task)) ? task_run(w, task)
+					      : task_run_timed(w, task);
 }
 
 /* There are more children than caches hold: run brief ones. */

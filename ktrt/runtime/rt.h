@@ -4,9 +4,9 @@
  * one runtime of the process.
  *
  * The life of a task: task.c makes it.  dependences.c makes it wait for its data.
- * task_sched.c queues, finds and runs it, steal_tasks.c steals it; wait_search.c finds it if no
- * more threads can be made; visit.c has attached threads run it.  task_complete.c
- * completes it, which makes others ready.  If there are no tasks, park.c puts workers to
+ * task_sched.c queues and finds it, steal_tasks.c steals it; wait_search.c finds it if no
+ * more threads can be made.  task_run.c runs it; visit.c has attached threads do so.
+ * task_complete.c completes it, which makes others ready.  If there are no tasks, park.c puts workers to
  * sleep; wake.c chooses the worker that a task wakes; leader.c puts workers on cores
  * whose workers blocked.
  *
@@ -650,23 +650,26 @@ void graph_run_complete(struct ktrt_task *run);
 #define CHILDREN_PER_CHECK 64
 void child_limit_apply(struct worker *w, struct ktrt_task *parent);
 
+/* ---- task_run.c ---- */
+
+/* Run a task.  Return: a task that became ready and is best run next, or NULL. */
+struct ktrt_task *task_run(struct worker *w, struct ktrt_task *task);
+/* The same, and notes whether its function is brief. */
+struct ktrt_task *task_run_timed(struct worker *w, struct ktrt_task *task);
+/*
+ * Run a task with a new record, in the middle of its parent.  If the task is complete when
+ * @func has returned, it never counts as a child, and its record becomes w->blank.  Else
+ * it counts from then on.  What it makes ready is queued.
+ */
+void task_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
+		     void *arg);
+
 /* ---- task_sched.c ---- */
 
 /* Tasks in a queue that suffice for all cores, and no more than caches hold.  Half of
  * them are for thieves, while the owner does a task. */
 #define QUEUE_PLENTY 256
 
-/* Run a task.  Return: a task that became ready and is best run next, or NULL. */
-struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
-/* The same, and notes whether its function is brief. */
-struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task);
-/*
- * Run a task with a new record, in the middle of its parent.  If the task is complete when
- * @func has returned, it never counts as a child, and its record becomes w->blank.  Else
- * it counts from then on.  What it makes ready is queued.
- */
-void sched_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
-		      void *arg);
 /*
  * The worker's queue holds QUEUE_PLENTY tasks.  Its ->plenty is set, and tasks may be
  * done at once, until somebody takes a task and finds less than half of that left.
@@ -694,6 +697,22 @@ static inline void taken_from(struct worker *w)
 	if (at_load_seq(&w->deque.plenty) &&
 	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
 		at_store(&w->deque.plenty, 0);
+}
+
+/* Take the newest of the worker's queue, by O. */
+static inline struct ktrt_task *pop_own(struct worker *w)
+{
+	struct ktrt_task *task;
+
+	worker_assert_own(w);
+	task = deque_pop(&w->deque);
+	if (likely(task)) {
+		taken_from(w);
+	} else if (w->advertised) {
+		w->advertised = false;
+		at_store(mask_flag(rt.loaded, w->slot), 0);
+	}
+	return task;
 }
 
 static inline struct node_queue *own_node_queue(const struct worker *w)

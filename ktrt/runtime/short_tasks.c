@@ -104,8 +104,8 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 	const struct worker *maker;
 
 	if (nr % FOREIGN_TIMED)
-		return sched_run(w, task);
-	task = sched_run_timed(w, task);
+		return task_run(w, task);
+	task = task_run_timed(w, task);
 	if (nr % FOREIGN_VERDICT || !judge_foreign_tasks(w))
 		return task;
 	maker = at_load(&rt.workers[slot]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Making tasks, and their records.  Does not own when a task may start (dependences.c,
- * epochs.c), where it runs (task_sched.c), how it ends (task_complete.c), nor waiting
- * for it (task_wait.c).
+ * epochs.c), where it runs (task_sched.c) and how (task_run.c), how it ends
+ * (task_complete.c), nor waiting for it (task_wait.c).
  *
  * A record is used again once its task is complete; a parent's outlives its children.
  *
@@ -91,7 +91,7 @@ void task_free(struct worker *w, struct ktrt_task *task)
 static void queue_failed(struct worker *w, struct ktrt_task *task)
 {
 	while (task && w)
-		task = sched_run(w, task);
+		task = task_run(w, task);
 }
 
 /*
@@ -180,7 +180,7 @@ static void __attribute__((noinline))
 do_undeferred(struct worker *w, struct ktrt_task *task)
 {
 	task->parent->spawned++;
-	task = sched_run(w, task);
+	task = task_run(w, task);
 	if (task)
 		task_ready(w, task);
 }
@@ -219,7 +219,7 @@ static __attribute__((noinline)) int spawn_now(struct worker *w, ktrt_func func,
 
 	if (unlikely(!task))
 		return -ENOMEM;
-	sched_run_inside(w, task, func, arg);
+	task_run_inside(w, task, func, arg);
 	return 0;
 }
 
@@ -305,7 +305,7 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 		return -ENOMEM;
 	}
 	if (now)
-		sched_run_inside(w, task, func, task->arg);
+		task_run_inside(w, task, func, task->arg);
 	else
 		queue_child(w, task);
 	return 0;
@@ -347,7 +347,7 @@ WAKE_PATH void ktrt_spawn_end(ktrt_func func, void *arg)
 		return;
 	}
 	w->begun_now = false;
-	sched_run_inside(w, task, func, arg);
+	task_run_inside(w, task, func, arg);
 }
 
 int task_run_args(void *arg)
@@ -386,7 +386,7 @@ static inline int spawn_args(ktrt_func_args func, void *a, void *b, void *c,
 	args = task->arg = task->arg_inline;
 	*args = (struct task_args){ func, { a, b, c, d } };
 	if (now)
-		sched_run_inside(w, task, task_run_args, args);
+		task_run_inside(w, task, task_run_args, args);
 	else
 		queue_child(w, task);
 	return 0;

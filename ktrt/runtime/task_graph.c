@@ -6,7 +6,7 @@
  * number of nodes for which it waits.  The last of those to complete resets the number
  * for the next run and makes the node ready.  So a run searches and allocates nothing.
  * It touches a node only in its turn, and only one cache line: a record at hand does
- * what the node says (task_sched.c).
+ * what the node says (task_run.c).
  *
  * A run is a task inside the one that asked for it, and the parent of the nodes.  Only
  * nodes for which no node waits (sinks) count as its children: all others are complete

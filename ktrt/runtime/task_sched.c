@@ -1,270 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where workers find tasks, and running them.  A worker takes, in this order: the task
- * that its last one made ready; urgent tasks of the node queue; the newest of its own
- * queue; the rest of the node queue; what it can steal from other workers' queues
- * (steal_tasks.c); and tasks of other nodes' queues.
+ * Where workers find tasks.  A worker takes, in this order: the task that its last one
+ * made ready; urgent tasks of the node queue; the newest of its own queue; the rest of the
+ * node queue; what it can steal from other workers' queues (steal_tasks.c); and tasks of
+ * other nodes' queues.
  *
  * Only a few workers search at a time: a worker that finds a task and was the last to
- * search wakes the next if there is more.  Does not own sleeping and waking (park.c).
+ * search wakes the next if there is more.  Does not own running tasks (task_run.c), nor
+ * sleeping and waking (park.c).
  *
  * Locking: rt.h.  What is pushed to or popped from a worker's queue is so by O.
  */
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "func_kinds.h"
-#include "trace.h"
 
 /* Ancestors that are checked before a task is left to others. */
 #define BELOW_STEPS 64
 /* Every so many tasks the node queue comes before the own queue. */
 #define NODE_QUEUE_TURN 64
-
-/* ---- running ---- */
-
-struct guard {
-	struct worker *w;
-	struct ktrt_task *task, *before;
-	bool inside; /* not yet a child of @before */
-	int error;
-	unsigned
-		sinks; /* nodes that were complete, and their run does not know */
-};
-
-/* The body did not return: pthread_exit(), or the thread was cancelled. */
-static void __attribute__((noinline, cold)) body_left(struct guard *guard)
-{
-	struct worker *w = guard->w;
-	struct ktrt_task *next;
-
-	w->current = guard->before;
-	if (guard->inside)
-		guard->before->spawned++;
-	if (guard->sinks)
-		task_sinks_complete(w, guard->task->parent, guard->sinks);
-	next = task_ended(w, guard->task, -ECANCELED);
-	if (next)
-		task_ready(w, next);
-}
-
-static inline void leave_guard(struct guard *guard)
-{
-	if (unlikely(guard->task))
-		body_left(guard);
-}
-
-/* Groups were cancelled, or tasks are traced; also those that are cancelled. */
-static int __attribute__((noinline, cold))
-call_checked(struct worker *w, const struct ktrt_task *task, ktrt_func func,
-	     void *arg)
-{
-	if (!(task->flags & TASK_ALWAYS) && task_is_cancelled(task))
-		func = task_be_skipped;
-	if (rt.trace)
-		return trace_call(w, task, known_func(func, arg), func, arg);
-	return func(arg);
-}
-
-/* Calls the function; its code. */
-static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
-{
-	struct worker *w = guard->w;
-	int error = -ECANCELED;
-
-	w->current = guard->task;
-	if (likely(!at_peek(&rt.cancels)))
-		error = func(arg);
-	else
-		error = call_checked(w, guard->task, func, arg);
-	guard->task = NULL;
-	/* In the child of a fork that the body made nothing of this is left. */
-	if (unlikely(at_peek(&rt.generation) != w->generation))
-		exit(0);
-	w->current = guard->before;
-	count_up(&w->counts.tasks);
-	guard->error = error;
-	return error;
-}
-
-static inline int call_task(struct worker *w, struct ktrt_task *task,
-			    ktrt_func func, void *arg, bool inside)
-{
-	struct guard guard __attribute__((
-		cleanup(leave_guard))) = { w, task, w->current, inside, 0, 0 };
-
-	return call_guarded(&guard, func, arg);
-}
-
-/* No children, events or codes. */
-static inline bool is_spent(const struct ktrt_task *task)
-{
-	return at_load(&task->live) == LIVE_BODY && !task->spawned &&
-	       !task->domain && !(task->error | task->child_error);
-}
-
-/* And no memory: all as task_new() left it. */
-static inline bool is_new(const struct ktrt_task *task)
-{
-	return is_spent(task) && !task->flags;
-}
-
-static inline void keep_blank(struct worker *w, struct ktrt_task *task)
-{
-	if (unlikely(w->blank))
-		task_free(w, task);
-	else
-		w->blank = task;
-}
-
-/* Nodes that may follow each other before their worker takes other tasks. */
-#define NODES_IN_TURN 64
-
-/* May the worker go on with what the last node made ready? */
-static inline bool may_continue(const struct worker *w, unsigned nr)
-{
-	return nr < NODES_IN_TURN && likely(w->core) &&
-	       likely(!core_overloaded(w->core)) && likely(!sched_urgent(w));
-}
-
-static struct ktrt_task *pop_task(struct worker *w)
-{
-	struct ktrt_task *task;
-
-	worker_assert_own(w);
-	task = deque_pop(&w->deque);
-	if (likely(task)) {
-		taken_from(w);
-	} else if (w->advertised) {
-		w->advertised = false;
-		at_store(mask_flag(rt.loaded, w->slot), 0);
-	}
-	return task;
-}
-
-/* The newest, if it is of the same run. */
-static struct ktrt_task *pop_sibling(struct worker *w,
-				     const struct ktrt_task *node)
-{
-	struct ktrt_task *task = pop_task(w);
-
-	if (likely(!task || task->parent == node->parent))
-		return task;
-	/* There was room for it a moment ago. */
-	deque_push(&w->deque, task);
-	/* A worker that went to sleep meanwhile has not seen this task. */
-	sched_notify(w);
-	return NULL;
-}
-
-/* Return: as sched_run(). */
-static struct ktrt_task *sinks_done(struct worker *w, struct guard *guard,
-				    struct ktrt_task *run)
-{
-	unsigned nr = guard->sinks;
-
-	guard->sinks = 0;
-	return nr ? task_sinks_complete(w, run, nr) : NULL;
-}
-
-/*
- * Run nodes by means of the record @task, which is mostly as good as new afterwards.  So
- * only one cache line of each node is fetched.  All workers write the run's count, so
- * sinks are counted together at the end: the run has to wait for the last of these nodes
- * anyway.
- */
-static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
-				   struct ktrt_task *task)
-{
-	struct guard guard __attribute__((
-		cleanup(leave_guard))) = { w, NULL, w->current, false, 0, 0 };
-	struct ktrt_task *next = node, *run = node->parent, *after;
-	/* A single core has everything in its caches. */
-	bool shares = rt.nr_cores > 1;
-	unsigned flags = task->flags;
-
-	at_poke(&task->parent, run);
-	at_poke(&task->nesting, node->nesting);
-	for (unsigned nr = 1; next; nr++) {
-		node = next;
-		next = NULL;
-		task->of = node;
-		task->flags =
-			(uint16_t)(flags | TASK_FOR_NODE |
-				   (node->flags & (TASK_ALWAYS | TASK_SPOILT)));
-		guard.task = task;
-		if (shares)
-			graph_node_fetch(node);
-		if (unlikely(call_guarded(&guard, node->func, node->arg) ||
-			     !is_spent(task) || flags)) {
-			/* The node is not complete, so the run is not. */
-			sinks_done(w, &guard, run);
-			return task_ended(w, task, guard.error);
-		}
-		if (node_complete(w, node, &next))
-			guard.sinks++;
-		if (!may_continue(w, nr))
-			break;
-		if (!next)
-			next = pop_sibling(w, node);
-	}
-	task->flags = 0;
-	keep_blank(w, task);
-	after = sinks_done(w, &guard, run);
-	return next ? next : after;
-}
-
-static struct ktrt_task *run_node(struct worker *w, struct ktrt_task *node)
-{
-	struct ktrt_task *task = w->blank, *next = NULL;
-
-	w->blank = NULL;
-	if (unlikely(!task)) {
-		task = task_new(w, NULL, NULL);
-		/* Nodes do not inherit from whoever waits for them. */
-		if (task)
-			task->flags &= (uint16_t) ~(TASK_FINAL | TASK_LOANED);
-	}
-	if (likely(task))
-		return run_nodes(w, node, task);
-	error_keep(&node->parent->child_error, -ENOMEM);
-	graph_node_failed(node);
-	if (!graph_node_complete(w, node, &next))
-		return next;
-	return task_sinks_complete(w, node->parent, 1);
-}
-
-WAKE_PATH struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
-{
-	int error;
-
-	if (task->flags & TASK_NODE)
-		return run_node(w, task);
-	error = call_task(w, task, task->func, task->arg, false);
-	return task_ended(w, task, error);
-}
-
-/* The task is not as good as new, so it counts as a child from now on. */
-static void __attribute__((noinline))
-end_inside(struct worker *w, struct ktrt_task *task, int error)
-{
-	w->current->spawned++;
-	task = task_ended(w, task, error);
-	if (task)
-		task_ready(w, task);
-}
-
-void sched_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
-		      void *arg)
-{
-	int error = call_task(w, task, func, arg, true);
-
-	if (unlikely(error || !is_new(task)))
-		end_inside(w, task, error);
-	else
-		keep_blank(w, task);
-}
 
 void sched_plenty(struct worker *w)
 {
@@ -333,7 +87,7 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
 		task = node_queue_take_below(queue, above);
 	if (unlikely(task))
 		return task;
-	task = pop_task(w);
+	task = pop_own(w);
 	if (likely(task &&
 		   (task->parent == above || task_is_below(task, above))))
 		return task;
@@ -364,7 +118,7 @@ static inline struct ktrt_task *take_own(struct worker *w)
 		     !(++w->tick % NODE_QUEUE_TURN)))
 		task = node_queue_take(queue);
 	if (!task)
-		task = pop_task(w);
+		task = pop_own(w);
 	if (!task)
 		task = node_queue_take(queue);
 	return task;
@@ -539,20 +293,6 @@ static struct ktrt_task *search_elsewhere(struct worker *w)
 	return find_task(w);
 }
 
-struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
-{
-	struct timed timed = { task->func, task->arg, 0 };
-	ktrt_func known = task_func(task);
-	int error;
-
-	if (task->flags & TASK_NODE)
-		return run_node(w, task);
-	error = call_task(w, task, time_it, &timed, false);
-	w->foreign_ns += timed.took_ns;
-	func_classify(known, timed.took_ns < BRIEF_NS);
-	return task_ended(w, task, error);
-}
-
 /* One that was handed over is not timed: after a pause the code for that is in no cache. */
 static inline bool is_foreign(struct worker *w, const struct ktrt_task *task)
 {
@@ -573,7 +313,7 @@ WAKE_PATH void sched_work(struct worker *w)
 
 		at_poke(&w->core->began, func);
 		task = unlikely(is_foreign(w, task)) ? short_tasks_run(w, task)
-						     : sched_run(w, task);
+						     : task_run(w, task);
 		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 			worker_monitor(w, true);
 		if (unlikely(at_peek(&w->stuck)))

@@ -68,7 +68,7 @@ void task_help(struct worker *w, struct ktrt_task *task,
 	       const struct ktrt_task *above)
 {
 	do {
-		task = sched_run(w, task);
+		task = task_run(w, task);
 		if (unlikely(at_peek(&w->stuck)))
 			park_goes_on(w);
 	} while (task && task->parent == above && likely(!sched_urgent(w)) &&

@@ -61,7 +61,7 @@ static bool do_one_here(struct worker *w, bool insists)
 	task = visit_accept(w, task);
 	if (!task)
 		return false;
-	task = sched_run(w, task);
+	task = task_run(w, task);
 	if (task)
 		task_ready(w, task);
 	yields.tasks = at_peek(&w->counts.tasks);

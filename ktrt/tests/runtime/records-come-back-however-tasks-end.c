@@ -54,7 +54,7 @@ static void each_gets_the_records_that_it_uses(void **state)
 	outer.flags = TASK_OUTER;
 	maker->outer = maker->current = &outer;
 	nr = maker->tasks.nr_free;
-	assert_null(sched_run(maker, make_task(maker)));
+	assert_null(task_run(maker, make_task(maker)));
 	assert_null(outer.back);
 	assert_int_equal(maker->tasks.nr_free, nr);
 	assert_int_equal(outer.spawned, 0);
@@ -62,7 +62,7 @@ static void each_gets_the_records_that_it_uses(void **state)
 	task = make_task(maker);
 	outer.live += outer.spawned;
 	outer.credited = outer.spawned;
-	assert_null(sched_run(other, task));
+	assert_null(task_run(other, task));
 	assert_ptr_equal(outer.back, task);
 	assert_int_equal(other->tasks.nr_free, RECORD_TASKS);
 	assert_ptr_equal(make_task(maker), task);
