@@ -8,6 +8,9 @@
  * that the thread lost its CPU, so a function counts as long only after two.
  * ktrt_dispatch() always counts as long.
  *
+ * Workers time some of the tasks that others made, and some nodes of graphs that attached
+ * threads run.
+ *
  * Locking: there is none.  What is known of a function is one word of rt.funcs, which
  * any worker reads and writes atomically.  Of two that learn at once one counts.
  */
@@ -73,15 +76,23 @@ static inline ktrt_func task_func(const struct ktrt_task *task)
 						     : task->func;
 }
 
+/* Of a node that is skipped the function that it has in other runs. */
+static inline ktrt_func node_func(const struct ktrt_task *node)
+{
+	return unlikely(node->flags & TASK_SPOILT) ? node->kept : node->func;
+}
+
 /* May it be done on the stack of an attached thread?  Of a part of a loop the function that it
  * calls decides. */
 static inline bool visitor_may_run(const struct ktrt_task *task)
 {
 	ktrt_func func;
 
+	if (task->flags & TASK_NODE)
+		return func_is_brief(node_func(task));
 	if (loop_has_part(task, &func))
 		return func_is_brief(func);
-	return !(task->flags & TASK_NODE) && func_is_brief(task_func(task));
+	return func_is_brief(task_func(task));
 }
 
 /* The task, which may be NULL, unless the thread is an attached one that leaves it to

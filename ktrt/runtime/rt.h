@@ -587,6 +587,12 @@ void task_help(struct worker *w, struct ktrt_task *task,
 /* Sleep until a task that the caller made with TASK_UNDEFERRED may be done.  @ready: it
  * lacks only its turns. */
 void task_await_met(struct worker *w, struct ktrt_task *task, bool ready);
+/*
+ * Spin until the children have ended elsewhere, or a descendant can be taken.
+ *
+ * Return: the task; NULL: they ended, or another worker should have the CPU.
+ */
+struct ktrt_task *task_spin(struct worker *w, struct ktrt_task *task);
 /* Children of it that are not complete; by its own thread. */
 int32_t task_outstanding(const struct ktrt_task *task);
 /* Wait for them, helping; the first code. */

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "func_kinds.h"
 #include "task_graph.h"
 #include "trace.h"
 
@@ -408,6 +409,23 @@ static void running_left(struct running *running)
 		task_ready(w, next);
 }
 
+/* An attached thread that may do the first node itself visits the core before nodes are ready.
+ * Otherwise a worker would be woken for its CPU. */
+static void begin_nodes(struct worker *w, struct ktrt_graph *graph)
+{
+	struct visit visit __attribute__((cleanup(visit_left))) = { NULL, 0 };
+
+	if (unlikely(w->outer) && visitor_may_run(graph->roots[0]))
+		visit_begin(&visit, w);
+	for (size_t i = 0; i < graph->nr_roots; i++)
+		task_ready(w, graph->roots[i]);
+	if (visit.w)
+		visit_continue(&visit, graph->run, NULL);
+	/* A worker that takes over the core has precedence. */
+	if (visit_end(&visit))
+		w->lent = true;
+}
+
 static int run_nodes(struct worker *w, struct ktrt_graph *graph)
 {
 	struct ktrt_task *run = graph->run;
@@ -425,8 +443,7 @@ static int run_nodes(struct worker *w, struct ktrt_graph *graph)
 		w->lone = graph->nr_roots == 1;
 	if (unlikely(rt.trace))
 		trace_nodes(w, graph->nodes, graph->nr);
-	for (size_t i = 0; i < graph->nr_roots; i++)
-		task_ready(w, graph->roots[i]);
+	begin_nodes(w, graph);
 	code = task_wait(w, run);
 	w->current = running.before;
 	running.run = NULL;

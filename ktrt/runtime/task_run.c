@@ -108,11 +108,18 @@ static inline void keep_blank(struct worker *w, struct ktrt_task *task)
 /* Nodes that may follow each other before their worker takes other tasks. */
 #define NODES_IN_TURN 64
 
+/* The worker of a core leaves it to the attached thread that visits it. */
+static inline bool must_leave(const struct worker *w)
+{
+	return unlikely(core_overloaded(w->core)) &&
+	       (!w->outer || at_peek(&w->core->nr_suspended));
+}
+
 /* May the worker go on with what the last node made ready? */
 static inline bool may_continue(const struct worker *w, unsigned nr)
 {
-	return nr < NODES_IN_TURN && likely(w->core) &&
-	       likely(!core_overloaded(w->core)) && likely(!sched_urgent(w));
+	return nr < NODES_IN_TURN && likely(w->core) && !must_leave(w) &&
+	       likely(!sched_urgent(w));
 }
 
 /* The newest, if it is of the same run. */
@@ -140,6 +147,37 @@ static struct ktrt_task *sinks_done(struct worker *w, struct guard *guard,
 	return nr ? task_sinks_complete(w, run, nr) : NULL;
 }
 
+/* Nodes of a run that an attached thread waits for: each thread times one of so many.  A prime
+ * number, so that it is not the same node in each run. */
+#define NODES_TIMED 17
+
+/* Such a thread does nodes itself if they are brief.  One that is skipped says nothing. */
+static inline bool is_timed(const struct worker *w,
+			    const struct ktrt_task *node)
+{
+	return (!(at_peek(&w->counts.tasks) % NODES_TIMED) ||
+		func_kind(node->func) == FUNC_UNKNOWN) &&
+	       !(node->flags & TASK_SPOILT);
+}
+
+static int __attribute__((noinline))
+call_timed(struct guard *guard, const struct ktrt_task *node)
+{
+	struct timed timed = { node->func, node->arg, 0 };
+	int error = call_guarded(guard, time_it, &timed);
+
+	func_classify(timed.func, timed.took_ns < BRIEF_NS);
+	return error;
+}
+
+static inline int call_node(struct guard *guard, const struct ktrt_task *node,
+			    bool timed)
+{
+	if (unlikely(timed) && is_timed(guard->w, node))
+		return call_timed(guard, node);
+	return call_guarded(guard, node->func, node->arg);
+}
+
 /*
  * Run nodes by means of the record @task, which is mostly as good as new afterwards.  So
  * only one cache line of each node is fetched.  All workers write the run's count, so
@@ -154,6 +192,7 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 	struct ktrt_task *next = node, *run = node->parent, *after;
 	/* A single core has everything in its caches. */
 	bool shares = rt.nr_cores > 1;
+	bool timed = at_peek(&run->parent->flags) & TASK_OUTER;
 	unsigned flags = task->flags;
 
 	at_poke(&task->parent, run);
@@ -168,7 +207,7 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 		guard.task = task;
 		if (shares)
 			graph_node_fetch(node);
-		if (unlikely(call_guarded(&guard, node->func, node->arg) ||
+		if (unlikely(call_node(&guard, node, timed) ||
 			     !is_spent(task) || flags)) {
 			/* The node is not complete, so the run is not. */
 			sinks_done(w, &guard, run);
@@ -180,6 +219,8 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 			break;
 		if (!next)
 			next = pop_sibling(w, node);
+		if (unlikely(w->outer) && next && !visitor_may_run(next))
+			break;
 	}
 	task->flags = 0;
 	keep_blank(w, task);

@@ -26,12 +26,7 @@ static inline bool is_time_to_check(unsigned round)
 	return !((round + 1) & (round < 63 ? round : 63));
 }
 
-/*
- * Spin until the children have ended elsewhere, or a descendant can be taken.
- *
- * Return: the task; NULL: they ended, or another worker should have the CPU.
- */
-static struct ktrt_task *spin_for(struct worker *w, struct ktrt_task *task)
+struct ktrt_task *task_spin(struct worker *w, struct ktrt_task *task)
 {
 	unsigned misses = 0;
 
@@ -72,7 +67,8 @@ void task_help(struct worker *w, struct ktrt_task *task,
 		if (unlikely(at_peek(&w->stuck)))
 			park_goes_on(w);
 	} while (task && task->parent == above && likely(!sched_urgent(w)) &&
-		 (likely(!w->outer) || visitor_may_run(task)));
+		 (likely(!w->outer) ||
+		  (!visit_is_over(w) && visitor_may_run(task))));
 	if (task)
 		task_ready(w, task);
 }
@@ -109,7 +105,7 @@ await_children(struct worker *w, struct ktrt_task *task)
 			continue;
 		}
 		if (!below)
-			below = spin_for(w, task);
+			below = task_spin(w, task);
 		if (!below && !task_outstanding(task))
 			break;
 		if (!below && w->core)

@@ -4,8 +4,8 @@
  * caches hold, it visits the core of the CPU on which it runs: it counts as one of that
  * core's workers and runs its own tasks.  The worker of that core leaves it between two
  * tasks, as any overloaded core, so there are no more threads than CPUs.  The visit ends
- * inside the call, or earlier if other threads' queues have tasks: a worker runs any task,
- * but the thread only those that it waits for.
+ * inside the call, or earlier if other threads' queues have tasks that it does not wait for: a
+ * worker runs any task.
  *
  * The thread belongs to the program.  Its stack may be small, and a task that ends the
  * thread ends the program's own work there.  So the thread runs only tasks whose functions
@@ -163,9 +163,42 @@ bool visit_is_over(struct worker *w)
 	return core && (at_peek(&core->nr_suspended) || core_below(w) != core);
 }
 
-static bool may_stay(struct worker *w, unsigned nr)
+/* What is found in other queues. */
+struct beside {
+	struct ktrt_task *above;
+	bool others; /* a task that is not below it */
+};
+
+static bool note_if_other(struct ktrt_task *task, void *arg)
 {
-	return !visit_is_over(w) && (nr % VISIT_TASKS || !sched_work_beside(w));
+	struct beside *beside = arg;
+
+	if (!task_is_below(task, beside->above))
+		beside->others = true;
+	return false;
+}
+
+/* Are tasks queued for which the thread does not wait, as far as the ends of queues tell?  A
+ * worker should do these.  If a record is used anew meanwhile, the answer may be wrong once. */
+static bool others_wait(struct worker *w, struct ktrt_task *above,
+			const struct ktrt_group *group)
+{
+	struct beside beside = { above, group };
+
+	if (likely(!sched_work_beside(w)))
+		return false;
+	for (unsigned i = 0; i < rt.nr_nodes; i++)
+		beside.others |= node_queue_has(&rt.node_queues[i]);
+	if (!beside.others)
+		steal_task(w, note_if_other, &beside);
+	return beside.others;
+}
+
+static bool may_stay(struct worker *w, unsigned nr, struct ktrt_task *above,
+		     const struct ktrt_group *group)
+{
+	return !visit_is_over(w) &&
+	       (nr % VISIT_TASKS || !others_wait(w, above, group));
 }
 
 static struct ktrt_task *take_awaited(struct worker *w, struct ktrt_task *above,
@@ -173,6 +206,17 @@ static struct ktrt_task *take_awaited(struct worker *w, struct ktrt_task *above,
 {
 	return visit_accept(w, group ? search_group(w, group)
 				     : sched_take_below(w, above));
+}
+
+/* What others do may make more ready. */
+static struct ktrt_task *await_more(struct worker *w, struct ktrt_task *above,
+				    const struct ktrt_group *group)
+{
+	struct ktrt_task *task = take_awaited(w, above, group);
+
+	if (task || group || sched_work_visible())
+		return task;
+	return visit_accept(w, task_spin(w, above));
 }
 
 static void help_below(struct worker *w, struct ktrt_task *task,
@@ -184,14 +228,16 @@ static void help_below(struct worker *w, struct ktrt_task *task,
 		task_help(w, task, group ? NULL : above);
 		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 			worker_monitor(w, true);
-		task = may_stay(w, ++nr) ? take_awaited(w, above, group) : NULL;
+		task = may_stay(w, ++nr, above, group)
+			       ? await_more(w, above, group)
+			       : NULL;
 	} while (task);
 }
 
 void visit_continue(struct visit *visit, struct ktrt_task *above,
 		    const struct ktrt_group *group)
 {
-	struct ktrt_task *task = take_awaited(visit->w, above, group);
+	struct ktrt_task *task = await_more(visit->w, above, group);
 
 	if (task)
 		help_below(visit->w, task, above, group);
@@ -204,7 +250,7 @@ bool visit_help(struct worker *w, struct ktrt_task *above,
 	struct ktrt_task *task;
 	struct core *core;
 
-	if (above->flags & TASK_RUN || !sched_work_visible())
+	if (!sched_work_visible())
 		return false;
 	core = core_to_visit(w);
 	if (!core) {
