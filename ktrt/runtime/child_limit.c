@@ -136,8 +136,8 @@ reduce_children(struct worker *w, struct ktrt_task *parent)
 	bool was_outside = !w->core;
 
 	/* An attached thread does tasks only on a core. */
-	if (was_outside)
-		visit_begin(&visit, w);
+	if (was_outside && visit_begin(&visit, w))
+		visit_be_seen(w);
 	if (task_outstanding(parent) > (int32_t)rt.options.max_children) {
 		if (!wait_for_children(w, parent))
 			w->grants = rt.options.max_children / 16 /

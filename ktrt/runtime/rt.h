@@ -999,7 +999,9 @@ struct visit {
 	int cancel_state;
 };
 
+/* UMT does not see the thread yet: a call of visit_be_seen() must follow if it stays. */
 bool visit_begin(struct visit *visit, struct worker *w);
+void visit_be_seen(struct worker *w);
 /* Run what it waits for, as visit_help() does. */
 void visit_continue(struct visit *visit, struct ktrt_task *above,
 		    const struct ktrt_group *group);
@@ -1021,6 +1023,8 @@ bool visit_help(struct worker *w, struct ktrt_task *above,
 /* Should the thread leave the core that it visits?  It was moved to another CPU, or a worker
  * that left the core in the middle of a task waits for it, and has precedence. */
 bool visit_is_over(struct worker *w);
+/* May it go on with this task?  Then it stays. */
+bool visit_may_do(struct worker *w, const struct ktrt_task *task);
 /* The thread waits for a task that it, or another attached thread, leaves on a node queue. */
 void visit_note(struct worker *w, const struct ktrt_task *task);
 /* The thread may not do a task that it found: it is left to workers. */

@@ -141,6 +141,8 @@ leave_rest(struct worker *w, struct part *part, struct later **later)
 
 	if (part->first == part->end || w->current->flags & TASK_FINAL)
 		return;
+	if (w->core)
+		visit_be_seen(w);
 	if (!visit_is_over(w) && func_is_brief(loop_func(part->loop)))
 		return;
 	if (!leave_from(part, part->first, later) || !part->loop->reduce)

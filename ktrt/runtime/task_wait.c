@@ -67,8 +67,7 @@ void task_help(struct worker *w, struct ktrt_task *task,
 		if (unlikely(at_peek(&w->stuck)))
 			park_goes_on(w);
 	} while (task && task->parent == above && likely(!sched_urgent(w)) &&
-		 (likely(!w->outer) ||
-		  (!visit_is_over(w) && visitor_may_run(task))));
+		 (likely(!w->outer) || visit_may_do(w, task)));
 	if (task)
 		task_ready(w, task);
 }

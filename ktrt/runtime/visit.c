@@ -11,7 +11,9 @@
  * thread ends the program's own work there.  So the thread runs only tasks whose functions
  * are known to be brief: workers returned from them soon.  It is not bound to the CPU, nor
  * cancelled in the middle of a task.  UMT monitors it during the visit, so that a worker
- * comes if it blocks.
+ * comes if it blocks.  That takes two system calls, so UMT does so only once the thread has
+ * done a task, 64 nodes of a graph or a chunk of a loop; before that a core without workers
+ * that UMT sees counts as one that a worker was woken for.
  *
  * Behaves badly if the kernel moves the thread to another CPU in the middle of a task.  The
  * thread notices that after the task, or after some chunks of a loop; until then two threads
@@ -58,10 +60,19 @@ static bool begin_at(struct visit *visit, struct worker *w, struct core *core)
 	w->lone = false;
 	park_arrive(core);
 	at_poke(&w->core, core);
-	at_store(&core->arriving, 0);
+	/* Otherwise nobody may believe UMT, which does not see the thread yet. */
+	if (!at_load(&rt.watching))
+		at_store(&core->arriving, 0);
 	rouse_leader();
-	worker_monitor(w, true);
 	return true;
+}
+
+void visit_be_seen(struct worker *w)
+{
+	if (likely(at_peek(&rt.watching) == at_peek(&w->umt)))
+		return;
+	worker_monitor(w, true);
+	at_store(&w->core->arriving, 0);
 }
 
 bool visit_begin(struct visit *visit, struct worker *w)
@@ -98,7 +109,10 @@ bool visit_end(struct visit *visit)
 	at_store(&w->deque.plenty, 0);
 	w->fast = NULL;
 	at_store(&w->left, NULL);
-	worker_monitor(w, false);
+	if (at_peek(&w->umt))
+		worker_monitor(w, false);
+	else
+		at_store(&core->arriving, 0);
 	park_arrive_not(core, w);
 	at_store(&core->visitor, NULL);
 	comes = leave_to_worker(w, core);
@@ -225,13 +239,21 @@ static void help_below(struct worker *w, struct ktrt_task *task,
 	unsigned nr = 0;
 
 	do {
+		if (nr)
+			visit_be_seen(w);
 		task_help(w, task, group ? NULL : above);
-		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
-			worker_monitor(w, true);
 		task = may_stay(w, ++nr, above, group)
 			       ? await_more(w, above, group)
 			       : NULL;
 	} while (task);
+}
+
+bool visit_may_do(struct worker *w, const struct ktrt_task *task)
+{
+	if (visit_is_over(w) || !visitor_may_run(task))
+		return false;
+	visit_be_seen(w);
+	return true;
 }
 
 void visit_continue(struct visit *visit, struct ktrt_task *above,

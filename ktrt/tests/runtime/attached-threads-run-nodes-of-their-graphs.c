@@ -220,6 +220,41 @@ static void no_worker_is_woken_for_its_cpu(void **state)
 	skip_unless(are_brief);
 }
 
+static unsigned long nr_unseen;
+
+static int count_unseen(void *arg)
+{
+	if (!at_peek(&self_worker->umt))
+		more(nr_unseen);
+	return count_node(arg);
+}
+
+/* To be seen takes longer than a small graph.  If UMT sees nobody on a core, that is no reason
+ * to wake a worker there. */
+static void umt_sees_those_who_stay(void **state)
+{
+	struct ktrt_graph *graph;
+
+	start_with_one(KTRT_UMT_FIRST);
+	graph = new_graph(LOOSE, count_unseen, NULL, false);
+	for (int i = 0; i < TRIES; i++) {
+		if (!at_load(&rt.watching) ||
+		    !let_be_known(graph, count_unseen))
+			break;
+		block_the_worker(count_unseen, free_worker_if_late);
+		set(nr_unseen, 0);
+		assert_int_equal(ktrt_graph_run(graph), 0);
+		if (!check_all_here(NODES))
+			continue;
+		assert_in_range(get(nr_unseen), 1, 64);
+		assert_null(self_worker->umt);
+		assert_int_equal(at_load(&rt.cores[0].arriving), 0);
+		break;
+	}
+	ktrt_graph_free(graph);
+	stop_with_one();
+}
+
 static void spend_long(void)
 {
 	uint64_t until = ktest_now_ns() + LONG_NS;
@@ -420,5 +455,6 @@ static void several_threads_run_graphs(void **state)
 KTEST_MAIN(KTEST(several_threads_run_graphs), KTEST(no_worker_is_needed),
 	   KTEST(children_of_nodes_are_reached),
 	   KTEST(codes_reach_who_runs_the_graph),
-	   KTEST(no_worker_is_woken_for_its_cpu), KTEST(others_are_for_workers),
+	   KTEST(no_worker_is_woken_for_its_cpu),
+	   KTEST(umt_sees_those_who_stay), KTEST(others_are_for_workers),
 	   KTEST(what_turns_long_is_left), KTEST(a_thread_may_end_in_one))
