@@ -298,7 +298,10 @@ static void run_graph(const struct task_graph *graph)
 {
 	bool depend = getenv("BENCH_TASKS_DEPEND");
 
-	ktrt_run(depend ? spawn_graph : run_made, (void *)graph);
+	if (getenv("BENCH_TASKS_ATTACHED"))
+		ktrt_graph_run(made);
+	else
+		ktrt_run(depend ? spawn_graph : run_made, (void *)graph);
 }
 
 static int do_indices(size_t first, size_t end, void *nr)

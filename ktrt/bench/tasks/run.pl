@@ -31,7 +31,8 @@
 #
 # Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
 # times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
-# from dependences.  "tbb" counts by hand, "tbb-flow" is its flow graph.  "metg-" is
+# from dependences.  A worker asks "ktrt" for the run of a graph, and in "ktrt-attached" an
+# attached thread.  "tbb" counts by hand, "tbb-flow" is its flow graph.  "metg-" is
 # the task time at which half of the cores' time is the tasks', of 4,000 tasks; the
 # set has each pattern with 2, 8 and 64 points, and with tasks of that time on average
 # ("uneven": 0 to 2 of it).  "wide-NODES-NS" is the briefest of 300 runs of nodes
@@ -60,8 +61,8 @@ GetOptions('rounds=i' => \$rounds, 'busy=i' => \$busy, 'only=s' => \$only,
 	'output=s' => \$output) && @ARGV == 1
 	or die "usage: run.pl [--rounds N] [--busy N] [--only CASE,...] [--output FILE] DIRECTORY\n";
 my $directory = shift;
-my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow
-	       go tokio futex);
+my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep ktrt-attached libgomp libomp tbb tbb-flow
+	       taskflow go tokio futex);
 my @peers = grep { -x program($_) } @names;
 my $patterns = qr/stencil|nearest|fft|all_to_all|trivial/;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
@@ -131,7 +132,7 @@ sub program
 {
 	my ($name) = @_;
 
-	return "$directory/bench-tasks-" . ($name =~ s/-(?:off|dep|flow)$//r);
+	return "$directory/bench-tasks-" . ($name =~ s/-(?:off|dep|flow|attached)$//r);
 }
 
 sub median
@@ -202,16 +203,16 @@ sub measure
 {
 	my ($name, $case, $threads) = @_;
 	local $ENV{KTRT_UMT} = $name eq 'ktrt-off' ? '0' : '1';
-	local @ENV{'BENCH_TASKS_DEPEND', 'BENCH_TASKS_FLOW'} =
-		map { $name =~ /-$_$/ ? 1 : undef } qw(dep flow);
+	local @ENV{'BENCH_TASKS_DEPEND', 'BENCH_TASKS_FLOW', 'BENCH_TASKS_ATTACHED'} =
+		map { $name =~ /-$_$/ ? 1 : undef } qw(dep flow attached);
 	delete $ENV{$_} for grep { !defined $ENV{$_} }
-		qw(BENCH_TASKS_DEPEND BENCH_TASKS_FLOW);
+		qw(BENCH_TASKS_DEPEND BENCH_TASKS_FLOW BENCH_TASKS_ATTACHED);
 	local @ENV{$case eq 'start' ? 'BENCH_TASKS_SOON' : ()} = (1);
 	local @ENV{$case =~ /^(?:wake|idle)/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
 	return () if $name eq 'futex' && $case !~ /^(?:wake|idle)/;
 	return () if $name =~ /^(?:go|tokio)$/ && $case !~ /^block/;
-	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
+	return () if $name =~ /-(?:dep|flow|attached)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
 	my $within = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
 	my $said = `$within $program $case $threads 2>/dev/null`;
 
