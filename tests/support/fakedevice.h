@@ -8,13 +8,15 @@
 #define TEST_FAKEDEVICE_H
 
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <uapi/linux/ktask.h>
 
+#include "failalloc.h"
 #include "pages.h"
 #include "syscalls.h"
+#include "tree.h"
+#include "user/limits/permits.h"
+#include "util/file.h"
 
 #define LARGE (64 * MIB)
 #define FAKE_FD 1000000
@@ -99,14 +101,14 @@ static inline unsigned threads_here(void)
 	return least;
 }
 
-/* Helpers of other processes leave none to the device.  Where that is allowed
- * they are hidden. */
+/* Helpers of other processes leave none to the device: the registry that counts them
+ * cannot be mapped. */
 static inline void be_alone(void)
 {
-	if (unshare(CLONE_NEWNS) ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return;
-	mount("none", "/dev/shm", "tmpfs", 0, NULL);
+	failalloc_arm_from(1, FAILALLOC_MMAP);
+	ktest_check(!permits_running());
+	failalloc_disarm();
+	ktest_check(!permits_shared());
 }
 
 static int (*test_func)(void *arg);
@@ -117,15 +119,24 @@ static inline int run_alone(void *arg)
 	return test_func(arg);
 }
 
+/* A machine on which nothing else runs: without the right to lend priorities a job has
+ * threads only for CPUs that idle, which real ones may not do any more at the next look. */
 static inline void in_child(int (*func)(void *arg))
 {
+	struct tree machine;
 	int status;
 
+	tree_begin(&machine);
+	tree_put_cpus(&machine);
+	tree_put(&machine, "/proc/loadavg", "0.00 0.00 0.00 1/100 1234\n");
+	file_root = machine.root;
 	memset(&fake_device, 0, sizeof(fake_device));
 	syscalls_answer = answer_syscall;
 	test_func = func;
 	status = ktest_in_child(run_alone, NULL);
 	syscalls_answer = NULL;
+	file_root = "";
+	tree_end(&machine);
 	unsetenv("KTASK_ENGINE");
 	if (status == SKIPPED << 8)
 		ktest_skip("a job has one thread here");

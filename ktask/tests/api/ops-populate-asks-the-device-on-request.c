@@ -4,6 +4,8 @@
  * environment asks for it, only large jobs, within the limits of a job.  In
  * guests (tests/vm/engines) the device is the real one.
  */
+#include <sched.h>
+
 #include "ktest.h"
 
 #include "fakedevice.h"
