@@ -146,17 +146,36 @@ static void take_chunks(struct kt_item *item)
 	*current = outer;
 }
 
+/* Helpers that have a permit that they have not yielded, and those that need none. */
+static unsigned count_shown(const struct user_job *job)
+{
+	return __atomic_load_n(&job->nr_permitted, __ATOMIC_SEQ_CST) +
+	       manager_nr_helpers(job);
+}
+
 /*
- * Write for `ktask top` how many helpers have a permit that they have not yielded, and how
- * many need none.  Written whenever a helper comes or leaves, so that the sum over all
- * jobs never exceeds what the machine allows.
+ * Write their number for `ktask top`.  Written whenever a helper comes or leaves, so that
+ * the sum over all jobs never exceeds what the machine allows.  Another thread may have
+ * counted later and written before: whoever writes last counts once more.  It sees every
+ * change that was shown before, because count and number are written and read in one order
+ * for all threads.
  */
 static void show_helpers(struct user_job *job)
 {
-	if (kt_load(&job->listed))
-		permits_show_helpers(job->entry,
-				     kt_load(&job->nr_permitted) +
-					     manager_nr_helpers(job));
+	unsigned nr = count_shown(job), shown = nr + 1;
+
+	while (shown != nr && kt_load(&job->listed)) {
+		shown = nr;
+		permits_show_helpers(job->entry, shown);
+		nr = count_shown(job);
+	}
+}
+
+static void change_permitted(struct user_job *job, int change)
+{
+	__atomic_fetch_add(&job->nr_permitted, (uint32_t)change,
+			   __ATOMIC_SEQ_CST);
+	show_helpers(job);
 }
 
 static void count_helper(struct kt_item *item)
@@ -164,8 +183,7 @@ static void count_helper(struct kt_item *item)
 	struct user_job *job = job_of(item->ctx);
 
 	kt_store(&item->host.counted, 1);
-	kt_add(&job->nr_permitted, 1);
-	show_helpers(job);
+	change_permitted(job, 1);
 }
 
 /* By the helper that leaves, or by the caller for one that should have left. */
@@ -174,10 +192,8 @@ static void uncount_helper(struct kt_item *item)
 	struct user_job *job = job_of(item->ctx);
 	uint32_t counted = 1;
 
-	if (!kt_cas(&item->host.counted, &counted, 0))
-		return;
-	kt_add(&job->nr_permitted, -1);
-	show_helpers(job);
+	if (kt_cas(&item->host.counted, &counted, 0))
+		change_permitted(job, -1);
 }
 
 /* Return: false if it cannot begin: all permits are taken. */

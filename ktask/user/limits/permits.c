@@ -312,8 +312,9 @@ void permits_entry_touch(int entry, uint64_t now_ns)
 void permits_show_helpers(int entry, unsigned helpers)
 {
 	if (entry >= 0 && shared_permits.registry)
-		kt_store(&shared_permits.registry->head.entries[entry].helpers,
-			 helpers);
+		__atomic_store_n(
+			&shared_permits.registry->head.entries[entry].helpers,
+			helpers, __ATOMIC_SEQ_CST);
 }
 
 void permits_show_units(int entry, uint64_t units_done)

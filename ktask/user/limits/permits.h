@@ -111,7 +111,8 @@ const uint32_t *permits_changes(void);
 void permits_entry_touch(int entry, uint64_t now_ns);
 
 /* permits_show_helpers - how many work on a job, for people.  By any thread: behind
- * its end the number is another job's, until that one writes its own. */
+ * its end the number is another job's, until that one writes its own.  Sequentially
+ * consistent: the caller looks behind it whether the number is still right. */
 void permits_show_helpers(int entry, unsigned helpers);
 
 /* permits_show_units - what a job has done by now, for people */
