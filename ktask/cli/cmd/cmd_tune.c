@@ -16,6 +16,7 @@
 #include "cli/ui/message.h"
 #include "cli/ui/text.h"
 #include "cli/ui/size.h"
+#include "cli/bench/system_load.h"
 #include "cli/bench/tune_command.h"
 #include "util/least_limit.h"
 
@@ -206,6 +207,11 @@ static int verify_targets(const struct settings *set)
 	int error =
 		set->dry_run ? 0 : ktask_autotune_verify(path, sizeof(path));
 
+	if (!set->dry_run && !set->force && busy_now().unknown)
+		return say_fail(
+			"tune: keeping what is found: how busy the machine is "
+			"cannot be read (--force keeps it, --dry-run only "
+			"shows it)");
 	if (error)
 		return say_error(
 			-error,
