@@ -472,6 +472,7 @@ struct shim_work {
 	uint64_t wall_ns, cpu_ns;
 	unsigned threads;
 	bool undivided; /* it was done as one chunk */
+	bool present; /* all of the memory was, before */
 	bool done; /* and not left to the plain call after all */
 };
 

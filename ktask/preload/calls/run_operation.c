@@ -78,7 +78,12 @@ static bool run_operation(enum shim_call call, const char *name, void *addr,
 				      .len = len,
 				      .flags = flags };
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct shim_work work = { .bytes = bytes };
+	struct shim_work work = {
+		.bytes = bytes,
+		/* Then nothing is made, which helpers are too late for. */
+		.present = call == SHIM_MLOCK &&
+			   shim_present_bytes(addr, len) == len,
+	};
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	keep_errno();
 	int error = run_quietly(name, &args, &result);

@@ -41,6 +41,7 @@ void shim_count(enum shim_call call, const struct shim_work *work)
 	atomic_fetch_add(&taken->ns, work->wall_ns);
 	atomic_fetch_add(&taken->cpu_ns, work->cpu_ns);
 	atomic_fetch_add(&taken->undivided, work->undivided);
+	atomic_fetch_add(&taken->present, work->done && work->present);
 	if (work->done && work->threads > 1 && work->cpu_ns > work->wall_ns)
 		atomic_fetch_add(&taken->saved_ns,
 				 work->cpu_ns - work->wall_ns);

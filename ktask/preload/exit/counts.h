@@ -21,6 +21,7 @@ struct shim_taken {
 	atomic_ullong cpu_ns; /* of all threads */
 	atomic_ullong saved_ns;
 	atomic_ullong undivided; /* calls that were done as one chunk */
+	atomic_ullong present; /* calls on memory that was all present before */
 	atomic_uint threads; /* most that worked on one call */
 };
 

@@ -209,6 +209,8 @@ static void append_threads(struct report_line *line, enum shim_call call,
 		report_append(line, "at most ");
 		append_seconds(line, &taken->saved_ns);
 		report_append(line, " saved, %u threads", threads);
+	} else if (atomic_load(&taken->present) == atomic_load(&taken->calls)) {
+		report_append(line, "all of it was present");
 	} else if (threads > 1) {
 		report_append(line, "no time saved: %u threads took turns",
 			      threads);

@@ -98,6 +98,13 @@ had() {
 	has 1 'munmap: 1 call, 0 bytes, [0-9.]* s, no page of it was present'
 }
 
+@test "memory that was present before mlock needs no helper, which is said" {
+	KTASK_RUN_OPS=mlock reported lock-present
+	[ "$output" != refused ] || skip "no right to lock so much memory"
+	# Helpers may have come all the same.
+	has 1 'mlock: 1 call, 67108864 bytes, [0-9.]* s, \(all of it was present\|at most [0-9.]* s saved, [0-9]* threads\)'
+}
+
 @test "an end by _exit" {
 	reported _exit
 	has 1 'run: took over 1 call on 64.0 MiB'

@@ -82,6 +82,17 @@ static int case_populate(char **argv)
 	return 0;
 }
 
+/* Of memory that has been touched; where so much may be locked. */
+static int case_lock_present(char **argv)
+{
+	char *addr = map_memory(LARGE_BYTES, 0);
+
+	memset(addr, 1, LARGE_BYTES);
+	if (mlock(addr, LARGE_BYTES))
+		puts("refused");
+	return 0;
+}
+
 /* Refused, for want of address space; and flags of which the shim knows nothing. */
 static int case_populate_otherwise(char **argv)
 {
@@ -539,6 +550,7 @@ static const struct {
 	{ "space", case_space },
 	{ "advise-space", case_advise_space },
 	{ "populate", case_populate },
+	{ "lock-present", case_lock_present },
 	{ "populate-otherwise", case_populate_otherwise },
 	{ "_exit", case_exit },
 	{ "brief", case_brief },
