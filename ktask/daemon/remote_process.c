@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 
 #include <uapi/linux/ktask.h>
 
+#include "common/proc_stat.h"
 #include "daemon/remote_process.h"
 #include "util/file.h"
 #include "util/maps_line.h"
@@ -49,14 +51,13 @@ static int open_file(pid_t pid, const char *name, int mode)
 
 static pid_t find_parent(pid_t pid)
 {
-	char text[512], *rest;
-	int parent = 0;
+	const char *parent;
+	char text[512];
 
 	if (system_text(text, sizeof(text), "/proc/%d/stat", pid) <= 0)
 		return 0;
-	/* The name may have anything in it. */
-	rest = strrchr(text, ')');
-	return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? parent : 0;
+	parent = proc_stat_field(text, PROC_STAT_PARENT);
+	return parent ? atoi(parent) : 0;
 }
 
 static bool is_same_memory(pid_t a, pid_t b)

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/proc_stat.h"
 #include "access_arrays.h"
 #include "trace.h"
 
@@ -385,7 +386,7 @@ void worker_free_all(void)
 /* As the kernel tells; a thread that waits for a CPU is not blocked. */
 static bool thread_blocked(pid_t tid)
 {
-	char path[64], text[512], *state;
+	char path[64], text[512], state;
 	ssize_t nr;
 	int fd;
 
@@ -398,8 +399,8 @@ static bool thread_blocked(pid_t tid)
 	if (nr <= 0)
 		return false;
 	text[nr] = 0;
-	state = strrchr(text, ')');
-	return state && (state[2] == 'S' || state[2] == 'D');
+	state = proc_stat_state(text);
+	return state == 'S' || state == 'D';
 }
 
 /* Are there workers on the core, but none that runs or could?  A thread that

@@ -32,6 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/proc_stat.h"
 #include "rights.h"
 #include "soft.h"
 
@@ -107,9 +108,10 @@ static void apply_record(struct soft_thread *thread, const struct switched *it)
  * /proc, or the thread is gone. */
 static bool read_state(const struct soft_thread *thread, char *state, int *cpu)
 {
-	char path[64], line[512], *at;
+	char path[64], line[512];
+	const char *field;
 	ssize_t got;
-	int fd, i;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -118,14 +120,10 @@ static bool read_state(const struct soft_thread *thread, char *state, int *cpu)
 	got = read(fd, line, sizeof(line) - 1);
 	close(fd);
 	line[got < 0 ? 0 : got] = '\0';
-	at = strrchr(line, ')');
-	if (!at || sscanf(at, ") %c", state) != 1)
-		return false;
-	/* The CPU is the 39th field; the name is the second. */
-	for (i = 2; at && i < 39; i++)
-		at = strchr(at + 1, ' ');
-	*cpu = at ? atoi(at) : thread->cpu;
-	return true;
+	field = proc_stat_field(line, PROC_STAT_CPU);
+	*cpu = field ? atoi(field) : thread->cpu;
+	*state = proc_stat_state(line);
+	return *state;
 }
 
 /* Its newest switches may have been lost, and it may sleep for ever now. */

@@ -39,9 +39,9 @@
 
 #include "run.h"
 #include "cli/ui/text.h"
+#include "common/proc_stat.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/proc_stat.h"
 #include "util/run_record.h"
 
 /* All records are polled this often, in case nobody reported a change. */

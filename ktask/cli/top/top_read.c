@@ -19,8 +19,8 @@
 
 #include "top.h"
 #include "cli/ui/text.h"
+#include "common/proc_stat.h"
 #include "util/file.h"
-#include "util/proc_stat.h"
 
 /* ---- nodes ---- */
 

@@ -2,20 +2,19 @@
 /* See thread_sample.h. */
 #include <stdio.h>
 
-#include "util/file.h"
+#include "common/proc_stat.h"
 #include "user/blocking/thread_sample.h"
-#include "util/proc_stat.h"
+#include "util/file.h"
 
 static bool is_running(uint32_t tid)
 {
-	char path[48], text[256];
-	const char *state;
+	char path[48], text[256], state;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
 	if (file_text(path, text, sizeof(text)) <= 0)
 		return true;
-	state = proc_stat_field(text, PROC_STAT_STATE);
-	return !state || (*state != 'S' && *state != 'D');
+	state = proc_stat_state(text);
+	return state != 'S' && state != 'D';
 }
 
 void thread_sample_add(struct thread_sample *seen, uint32_t tid, bool closely)

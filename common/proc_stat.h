@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The line of /proc/PID/stat, and of a thread's: proc_stat(5).
+ *
+ * The name may have any byte in it but 0: spaces, parentheses, ends of lines.  So read the
+ * file as a whole and not up to the end of a line.
  */
-#ifndef KTASK_UTIL_PROC_STAT_H
-#define KTASK_UTIL_PROC_STAT_H
+#ifndef COMMON_PROC_STAT_H
+#define COMMON_PROC_STAT_H
 
 #include <string.h>
 
 enum proc_stat_number {
 	PROC_STAT_STATE = 3,
+	PROC_STAT_PARENT = 4,
 	PROC_STAT_START_TICKS = 22,
 	PROC_STAT_CPU = 39,
 	PROC_STAT_EXIT_CODE = 52,
@@ -16,8 +20,6 @@ enum proc_stat_number {
 
 /*
  * proc_stat_field - where a field behind the name begins, which a space ends
- *
- * The name may have spaces and parentheses in it.
  *
  * Return: NULL if the line has no such field.
  */
@@ -33,4 +35,12 @@ static inline const char *proc_stat_field(const char *line,
 	return at;
 }
 
-#endif /* KTASK_UTIL_PROC_STAT_H */
+/* proc_stat_state - the letter of the state; 0 if the line has none */
+static inline char proc_stat_state(const char *line)
+{
+	const char *state = proc_stat_field(line, PROC_STAT_STATE);
+
+	return state ? *state : 0;
+}
+
+#endif /* COMMON_PROC_STAT_H */
