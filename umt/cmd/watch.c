@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/proc_stat.h"
 #include "lib/subscriber.h"
 #include "util/monotonic_clock.h"
 #include "thread_names.h"
@@ -221,18 +222,19 @@ int watch_command(struct watch *watch, char **argv)
 
 /* ---- a process ---- */
 
-/* Behind the name, which may have parentheses in it. */
+/* 0: the thread has gone. */
 static char state_in(const char *path)
 {
 	FILE *stat = fopen(path, "re");
-	char text[256] = "", *end;
+	char text[256];
+	size_t len;
 
-	if (stat && !fgets(text, sizeof(text), stat))
-		text[0] = '\0';
-	if (stat)
-		fclose(stat);
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' ? end[2] : 'R';
+	if (!stat)
+		return 0;
+	len = fread(text, 1, sizeof(text) - 1, stat);
+	fclose(stat);
+	text[len] = '\0';
+	return proc_stat_state(text);
 }
 
 /* Make the events that the program sends only for threads that it sees begin. */

@@ -296,7 +296,7 @@ has_threads() { # PID NUMBER
 	cat >parent.pl <<-'PL'
 	# Its name has what stands behind names in /proc.
 	my $pid = fork;
-	if (!$pid) { $0 = "a) S (b"; open(my $end, "<", "end"); exit }
+	if (!$pid) { $0 = "a) R (b\n"; open(my $end, "<", "end"); exit }
 	open(my $file, ">", "child.new"); print $file "$pid\n"; close $file;
 	rename "child.new", "child";
 	sleep 60;
