@@ -85,9 +85,7 @@ void lent_lock_release(struct lent_lock *lock)
 
 	util_assert(self == gettid());
 	/* A loan that came too late the last time is not noted any more. */
-	if (atomic_compare_exchange_strong(&lock->lent, &self, 0) ||
-	    job_was_raised())
-		job_return_loan();
+	job_return_loan(atomic_compare_exchange_strong(&lock->lent, &self, 0));
 	atomic_store(&lock->holder, 0);
 	pthread_mutex_unlock(&lock->mutex);
 }

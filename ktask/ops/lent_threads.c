@@ -35,9 +35,8 @@ void lent_threads_leave(struct lent_threads *threads, int index)
 		return;
 	self = atomic_exchange(&threads->tids[index], 0);
 	atomic_fetch_sub(&threads->nr, 1);
-	if (atomic_compare_exchange_strong(&threads->lent[index], &self, 0) ||
-	    job_was_raised())
-		job_return_loan();
+	job_return_loan(atomic_compare_exchange_strong(&threads->lent[index],
+						       &self, 0));
 }
 
 static void lend_at(struct lent_threads *threads, int index,

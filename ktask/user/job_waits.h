@@ -18,16 +18,17 @@
  */
 void job_expect_faults(bool faults_only);
 
-/* job_return_loan - by a helper that another thread has raised: go back to the lowest
- * priority, unless the job's caller waits for the end of the chunk */
-void job_return_loan(void);
+/*
+ * job_return_loan - by a thread that others no longer wait for: if one of them has raised it,
+ * go back to the lowest priority, unless the job's caller waits for the end of the chunk
+ *
+ * @noted: a loan to this thread is noted.  Without that a helper finds out whether it was
+ * raised: who lends to it may come too late, when it has just returned a loan.
+ */
+void job_return_loan(bool noted);
 
-/* job_was_raised - is the calling thread a helper that somebody has raised, other than the
- * job's caller?  Who lends to it may come too late, when it has just returned the loan. */
-bool job_was_raised(void);
-
-/* job_keep_raised - of all threads, until the next call: job_was_raised() says no if @keep.
- * To be called before helpers are raised that exec would wait for. */
+/* job_keep_raised - of all threads, until the next call: no loan is returned but noted ones
+ * if @keep.  To be called before helpers are raised that exec would wait for. */
 void job_keep_raised(bool keep);
 
 #endif /* KTASK_USER_JOB_WAITS_H */

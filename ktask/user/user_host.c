@@ -41,26 +41,32 @@ void job_expect_faults(bool faults_only)
 	this_thread.faults_only = faults_only;
 }
 
-void job_return_loan(void)
-{
-	struct user_job *job = this_thread.job;
-	struct kt_worker *worker = this_thread.worker;
-
-	if (job && worker && worker != &job->ctx.caller)
-		pool_item_lower(&kt_item_of(worker)->host.pool_item);
-	else
-		prio_lower();
-}
-
-bool job_was_raised(void)
+/* NULL: the calling thread is no helper. */
+static struct pool_item *own_pool_item(void)
 {
 	const struct user_job *job = this_thread.job;
 	struct kt_worker *worker = this_thread.worker;
 
+	return job && worker && worker != &job->ctx.caller
+		       ? &kt_item_of(worker)->host.pool_item
+		       : NULL;
+}
+
+/* By another thread than the job's caller. */
+static bool was_raised(const struct pool_item *item)
+{
 	/* The mark last: it is set before helpers are raised. */
-	return job && worker && worker != &job->ctx.caller &&
-	       pool_item_was_raised(&kt_item_of(worker)->host.pool_item) &&
-	       !kt_load_acquire(&raised_are_kept);
+	return pool_item_was_raised(item) && !kt_load_acquire(&raised_are_kept);
+}
+
+void job_return_loan(bool noted)
+{
+	struct pool_item *item = own_pool_item();
+
+	if (item && (noted || was_raised(item)))
+		pool_item_lower(item);
+	else if (!item && noted)
+		prio_lower();
 }
 
 void job_keep_raised(bool keep)
