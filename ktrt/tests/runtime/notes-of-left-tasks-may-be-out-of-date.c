@@ -13,16 +13,6 @@
 static struct worker *worker, *first, *second;
 static struct ktrt_task outer, tasks[2];
 
-static int compute_only(void *arg)
-{
-	return 0;
-}
-
-static int block_early(void *arg)
-{
-	return 0;
-}
-
 /* As if it visited the core. */
 static struct worker *attach_visitor(void)
 {

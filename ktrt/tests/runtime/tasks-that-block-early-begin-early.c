@@ -17,16 +17,6 @@ static struct worker *worker;
 static struct core *core;
 static struct ktrt_task tasks[4];
 
-static int block_early(void *arg)
-{
-	return 0;
-}
-
-static int compute_only(void *arg)
-{
-	return 1;
-}
-
 static void lay_out(void)
 {
 	cpu_set_t cpus;
