@@ -5,30 +5,16 @@
  * own CPUs were seen not to idle.  A helper that is bound to a part of these, as to a node,
  * counts all of them.
  */
-#include "support/work.h"
-#include "tree.h"
+#include "support/loaded_machine.h"
 
 #include "user/limits/limits.h"
-#include "user/user_job.h"
-#include "util/file.h"
 
 #define FULL "900.00 900.00 900.00 900/1000 4711\n"
 /* Readings of idle time are 100 ms to a second apart. */
 #define APART_US 150000
 #define NR_TRIES 40
 
-static struct tree tree;
 static unsigned long idle_ticks;
-
-/* A machine of one CPU more than this process may use, all of them busy. */
-static void make_larger_machine(void)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "0-%ld\n", sysconf(_SC_NPROCESSORS_ONLN));
-	tree_put(&tree, "/sys/devices/system/cpu/online", text);
-	tree_put(&tree, "/proc/loadavg", FULL);
-}
 
 /* @ticks: how long each CPU has idled since the last call */
 static void put_idle(unsigned long ticks)
@@ -41,31 +27,13 @@ static void put_idle(unsigned long ticks)
 		len += snprintf(text + len, sizeof(text) - (size_t)len,
 				"cpu%ld 7 0 7 %lu 0 0 0 0 0 0\n", cpu,
 				idle_ticks);
-	tree_put(&tree, "/proc/stat", text);
-}
-
-static int note_alone(struct work *work, size_t from, size_t to)
-{
-	if (!work_is_helper(work))
-		*(bool *)work->arg = job_current()->job->alone;
-	return 0;
-}
-
-static bool is_alone(void)
-{
-	bool alone = false;
-	struct work work = { .also = note_alone, .arg = &alone };
-
-	work_begin(&work, 2);
-	ktest_check(!work_run(&work));
-	work_end(&work);
-	return alone;
+	tree_put(&loaded_tree, "/proc/stat", text);
 }
 
 static int begin_first_job(void *arg)
 {
 	put_idle(0);
-	ktest_check(!is_alone());
+	ktest_check(!begins_alone());
 	return 0;
 }
 
@@ -73,7 +41,7 @@ static int begin_while_own_idle(void *arg)
 {
 	for (int i = 0; i < 4; i++) {
 		put_idle(1000);
-		ktest_check(!is_alone());
+		ktest_check(!begins_alone());
 		nap_us(APART_US);
 	}
 	return 0;
@@ -84,7 +52,7 @@ static int begin_while_own_are_busy(void *arg)
 {
 	put_idle(0);
 	for (int i = 0; i < NR_TRIES; i++) {
-		if (is_alone())
+		if (begins_alone())
 			return 0;
 		nap_us(APART_US);
 	}
@@ -147,19 +115,11 @@ static int poll_by_turns(void *arg)
 	return 1;
 }
 
-static int make_tree(void **state)
+/* Of one CPU more than this process may use, all of them busy. */
+static int make_machine(void **state)
 {
-	tree_begin(&tree);
-	make_larger_machine();
-	file_root = tree.root;
-	unsetenv("KTASK_OVERLOAD");
-	return 0;
-}
-
-static int remove_tree(void **state)
-{
-	file_root = "";
-	tree_end(&tree);
+	loaded_machine_begin(1);
+	put_running(FULL);
 	return 0;
 }
 
@@ -193,7 +153,8 @@ static void a_helper_of_a_node_counts_all_own_cpus(void **state)
 	assert_int_equal(ktest_in_child(poll_by_turns, NULL), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
+#define T(name) \
+	cmocka_unit_test_setup_teardown(name, make_machine, remove_machine)
 
 KTEST_MAIN(T(the_first_job_has_helpers),
 	   T(jobs_have_helpers_while_own_cpus_idle),

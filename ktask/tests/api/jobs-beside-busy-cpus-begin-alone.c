@@ -6,24 +6,14 @@
  * needed for helpers.  When the others are gone it has helpers, also if no job lasts
  * long enough to see them go, and one that lasts tries them in any case.
  */
-#include "support/work.h"
-#include "tree.h"
+#include "support/loaded_machine.h"
 
-#include "util/file.h"
 #include "user/limits/overload.h"
-#include "user/user_job.h"
 
 #define NR_UNITS 400
 #define BUSY "9.00 9.00 9.00 900/1000 4711\n"
 #define SECOND_NS 1000000000
 #define IDLE "0.00 0.00 0.00 1/1000 4711\n"
-
-static struct tree tree;
-
-static void put_running(const char *text)
-{
-	tree_put(&tree, "/proc/loadavg", text);
-}
 
 static int begin_alone(void *arg)
 {
@@ -49,23 +39,11 @@ static int help_when_idle(void *arg)
 	return work_met() == -ETIME;
 }
 
-static int note_alone(struct work *work, size_t from, size_t to)
-{
-	if (!work_is_helper(work))
-		*(bool *)work->arg = job_current()->job->alone;
-	return 0;
-}
-
+/* The last job's count is too old to be used again. */
 static bool is_alone(void)
 {
-	bool alone = false;
-	struct work work = { .also = note_alone, .arg = &alone };
-
 	nap_us(2000);
-	work_begin(&work, 2);
-	ktest_check(!work_run(&work));
-	work_end(&work);
-	return alone;
+	return begins_alone();
 }
 
 /* Each of these jobs counts the threads that run once, when it begins. */
@@ -126,19 +104,9 @@ static int ask_with_earlier_clock(void *arg)
 	return 0;
 }
 
-static int make_tree(void **state)
+static int make_machine(void **state)
 {
-	tree_begin(&tree);
-	tree_put_cpus(&tree);
-	file_root = tree.root;
-	unsetenv("KTASK_OVERLOAD");
-	return 0;
-}
-
-static int remove_tree(void **state)
-{
-	file_root = "";
-	tree_end(&tree);
+	loaded_machine_begin(0);
 	return 0;
 }
 
@@ -174,7 +142,8 @@ static void alone_if_another_thread_has_seen_it_later(void **state)
 	assert_int_equal(ktest_in_child(ask_with_earlier_clock, NULL), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, make_tree, remove_tree)
+#define T(name) \
+	cmocka_unit_test_setup_teardown(name, make_machine, remove_machine)
 
 KTEST_MAIN(T(without_helpers), T(with_helpers_when_cpus_idle),
 	   T(with_helpers_after_a_few_short_ones),
