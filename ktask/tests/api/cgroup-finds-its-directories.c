@@ -189,6 +189,73 @@ static void the_mount_that_shows_more_wins(void **state)
 	assert_dir(CGROUP_CPU, 2, "/upper", "/a/b");
 }
 
+/* The id of the mount that the tree is in. */
+static unsigned long long tree_mount(void)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, tree.root, 0, STATX_MNT_ID, &st) ||
+	    !(st.stx_mask & STATX_MNT_ID))
+		ktest_skip("the kernel does not tell mounts by their id");
+	return st.stx_mnt_id;
+}
+
+/* @of_lines: with %llu where the id of a mount is; each gets that of the tree, +@add */
+static const char *with_ids(const char *of_lines, unsigned add)
+{
+	static char text[2000];
+	unsigned long long id = tree_mount() + add;
+
+	snprintf(text, sizeof(text), of_lines, id, id, id, id);
+	return text;
+}
+
+#define SEEN_AT(root, point) \
+	"%llu 24 0:26 " root " " point " rw - cgroup2 cgroup2 rw\n"
+#define SEEN_V1(controller)                       \
+	"%llu 24 0:26 / /cg/" controller " rw - " \
+	"cgroup cgroup rw," controller "\n"
+
+/* On machines with thousands of mounts, most of which come later, the rest of the file
+ * takes the kernel long. */
+static void nothing_is_read_behind_a_mount_of_all_groups(void **state)
+{
+	tree_put(&tree, "/cg/a/b/cgroup.procs", "");
+	tree_put(&tree, "/cg/b/cgroup.procs", "");
+	find_groups("0::/a/b\n",
+		    with_ids(SEEN_AT("/", "/cg") V2_AT("/", "/upper"), 0));
+	assert_dir(CGROUP_CPU, 2, "/cg", "/a/b");
+	assert_dir(CGROUP_MEMORY, 2, "/cg", "/a/b");
+	/* It is hidden by a later one. */
+	mark = 0;
+	find_groups(NULL,
+		    with_ids(SEEN_AT("/", "/cg") V2_AT("/", "/upper"), 1));
+	assert_dir(CGROUP_CPU, 2, "/upper", "/a/b");
+	mark = 0;
+	find_groups(NULL,
+		    with_ids(SEEN_AT("/a", "/cg") V2_AT("/", "/upper"), 0));
+	assert_dir(CGROUP_CPU, 2, "/upper", "/a/b");
+	/* It shows all but what is outside of the namespace. */
+	find_groups("0::/../b\n",
+		    with_ids(SEEN_AT("/", "/cg") V2_AT("/..", "/upper"), 0));
+	assert_dir(CGROUP_CPU, 2, "/upper", "/b");
+}
+
+static void reading_goes_on_until_each_kind_is_found(void **state)
+{
+	tree_put(&tree, "/cg/cpu/c/tasks", "");
+	tree_put(&tree, "/cg/pids/p/tasks", "");
+	tree_put(&tree, "/cg/memory/m/tasks", "");
+	find_groups("3:pids:/p\n2:cpu:/c\n1:memory:/m\n",
+		    with_ids(SEEN_V1("pids") V2_AT("/", "/v2") SEEN_V1("cpu")
+				     SEEN_V1("memory"),
+			     0));
+	assert_dir(CGROUP_PIDS, 1, "/cg/pids", "/p");
+	assert_dir(CGROUP_CPU, 1, "/cg/cpu", "/c");
+	assert_dir(CGROUP_MEMORY, 1, "/cg/memory", "/m");
+	assert_unseen(CGROUP_USAGE);
+}
+
 static void escaped_names_are_unescaped(void **state)
 {
 	find_groups("0::/with space/back\\slash\n",
@@ -297,8 +364,10 @@ KTEST_MAIN(T(version_2), T(version_1), T(use_is_the_same_groups_or_unknown),
 	   T(mount_of_a_hidden_parent_shows_the_parent),
 	   T(group_outside_of_the_namespace),
 	   T(mount_of_another_part_is_passed_over),
-	   T(the_mount_that_shows_more_wins), T(escaped_names_are_unescaped),
-	   T(mount_at_the_root_of_all), T(up_ends_at_the_mount),
-	   T(only_a_change_is_read_again), T(missing_files_are_no_groups),
-	   T(halves_of_lines_are_nothing), T(too_long_is_not_there),
-	   T(garbage_is_survived))
+	   T(the_mount_that_shows_more_wins),
+	   T(nothing_is_read_behind_a_mount_of_all_groups),
+	   T(reading_goes_on_until_each_kind_is_found),
+	   T(escaped_names_are_unescaped), T(mount_at_the_root_of_all),
+	   T(up_ends_at_the_mount), T(only_a_change_is_read_again),
+	   T(missing_files_are_no_groups), T(halves_of_lines_are_nothing),
+	   T(too_long_is_not_there), T(garbage_is_survived))

@@ -6,15 +6,20 @@
  * says which group R of the hierarchy is the root of a mount.  Both are relative to the
  * reader's cgroup namespace, where "/.." is its parent.  The directory is the mount point
  * followed by the part of G that is below R.
+ *
+ * The kernel makes each line of mountinfo when it is read, and a machine with many
+ * containers has thousands.  No mount shows more than that of the whole hierarchy, which is
+ * among the first as a rule: reading ends there.
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "user/limits/cgroup_find.h"
 #include "util/word_list.h"
 
-/* A machine with many containers has some thousand mounts. */
 #define MOUNTINFO_MAX (8u << 20)
 
 static const char *const controller_names[CGROUP_KINDS] = {
@@ -78,6 +83,7 @@ static void read_groups(struct cgroup_finder *finder)
 /* ---- /proc/self/mountinfo ---- */
 
 struct mount {
+	unsigned long long id;
 	char *root; /* the group that it shows */
 	char *point;
 	char *options; /* of version 1: its controllers */
@@ -136,6 +142,7 @@ static bool read_mount(char *line, struct mount *mount)
 	if (!mount->options || (strcmp(type, "cgroup") && mount->version == 1))
 		return false;
 
+	mount->id = strtoull(line, NULL, 10);
 	rest = line;
 	for (int skip = 0; skip < 3; skip++)
 		cut_word(&rest);
@@ -180,7 +187,8 @@ static const char *path_beyond(const char *group, const char *root)
 	return NULL;
 }
 
-static void use_mount(struct cgroup_dir *dir, const char *root,
+/* Return: false if it does not show the group, or less than what was found before. */
+static bool use_mount(struct cgroup_dir *dir, const char *root,
 		      const struct mount *mount, const char *group)
 {
 	const char *rest = path_beyond(group, mount->root);
@@ -188,22 +196,78 @@ static void use_mount(struct cgroup_dir *dir, const char *root,
 	size_t top_len, len;
 
 	if (!rest)
-		return;
+		return false;
 	top_len = strlen(root) + strlen(point);
 	len = top_len + strlen(rest);
 	/* The longer rest shows more of the tree; of equals the later mount
 	 * lies on top. */
 	if (len >= sizeof(dir->path) ||
 	    (dir->version && strlen(dir->path + dir->top_len) > strlen(rest)))
-		return;
+		return false;
 	snprintf(dir->path, sizeof(dir->path), "%s%s%s", root, point, rest);
 	dir->top_len = (unsigned)top_len;
 	dir->version = mount->version;
+	return true;
+}
+
+/* Does @path lie in that mount, and not in one on top of it?  Before Linux 5.8 nobody knows. */
+static bool is_seen_at(const struct mount *mount, const char *path)
+{
+#ifdef STATX_MNT_ID
+	struct statx st;
+
+	return !statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_MNT_ID, &st) &&
+	       st.stx_mask & STATX_MNT_ID && st.stx_mnt_id == mount->id;
+#else
+	return false;
+#endif
+}
+
+static bool serves_kind(const struct cgroup_finder *finder,
+			const struct mount *mount, int kind)
+{
+	return finder->version[kind] == mount->version &&
+	       (mount->version == 2 ||
+		word_list_has(mount->options, controller_names[kind]));
+}
+
+/* @kinds: a bit each.  Return: those of them of which no other mount can show more. */
+static unsigned use_mount_for(const struct cgroup_finder *finder,
+			      const char *root, const struct mount *mount,
+			      unsigned kinds,
+			      struct cgroup_dir dirs[CGROUP_KINDS])
+{
+	const char *path = NULL;
+	unsigned used = 0;
+
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+		if (!(kinds & 1u << kind) ||
+		    !serves_kind(finder, mount, kind) ||
+		    !use_mount(&dirs[kind], root, mount, finder->groups[kind]))
+			continue;
+		used |= 1u << kind;
+		/* In one hierarchy all are in one group. */
+		path = dirs[kind].path;
+	}
+	return path && !strcmp(mount->root, "/") && is_seen_at(mount, path)
+		       ? used
+		       : 0;
+}
+
+static unsigned kinds_in_groups(const struct cgroup_finder *finder)
+{
+	unsigned kinds = 0;
+
+	for (int kind = 0; kind < CGROUP_KINDS; kind++)
+		if (finder->version[kind])
+			kinds |= 1u << kind;
+	return kinds;
 }
 
 static void read_mounts(struct cgroup_finder *finder, const char *root,
 			struct cgroup_dir dirs[CGROUP_KINDS])
 {
+	unsigned kinds = kinds_in_groups(finder);
 	char *path = finder->lines.buf;
 	struct mount mount;
 	char *line;
@@ -214,17 +278,10 @@ static void read_mounts(struct cgroup_finder *finder, const char *root,
 	if (fd < 0)
 		return;
 	file_lines_begin(&finder->lines, fd, MOUNTINFO_MAX);
-	while ((line = file_lines_next(&finder->lines))) {
-		if (!read_mount(line, &mount))
-			continue;
-		for (int kind = 0; kind < CGROUP_KINDS; kind++)
-			if (finder->version[kind] == mount.version &&
-			    (mount.version == 2 ||
-			     word_list_has(mount.options,
-					   controller_names[kind])))
-				use_mount(&dirs[kind], root, &mount,
-					  finder->groups[kind]);
-	}
+	while (kinds && (line = file_lines_next(&finder->lines)))
+		if (read_mount(line, &mount))
+			kinds &= ~use_mount_for(finder, root, &mount, kinds,
+						dirs);
 	file_lines_end(&finder->lines);
 }
 
