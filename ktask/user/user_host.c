@@ -91,19 +91,29 @@ static bool is_over(const struct kt_job *core)
 	       (core->deadline_ns && kt_now_ns() >= core->deadline_ns);
 }
 
+/* Of those that the thread may use that started the job; of the helper's own if others have
+ * changed these, because they did so to the whole process. */
+static bool has_idle_cpu(const struct kt_item *item)
+{
+	struct kt_cpus own;
+
+	return limits_has_idle_cpu(pool_item_cpus(&item->host.pool_item, &own)
+					   ? &own
+					   : &job_of(item->ctx)->started_cpus);
+}
+
 /* A helper of a detached job polls for itself: it sleeps until a CPU is idle, or
  * until somebody waits for the job. */
 static void await_idle_cpu(struct kt_item *item, uint64_t now_ns)
 {
 	const struct timespec nap = { .tv_nsec = IDLE_POLL_NS };
 	const struct kt_context *ctx = item->ctx;
-	const struct kt_cpus *cpus = &job_of(item->ctx)->started_cpus;
 
 	if (!kt_load(&ctx->detached) || now_ns < item->host.next_poll_ns ||
 	    !limits_idle_only())
 		return;
 	while (kt_load(&ctx->detached) && !is_over(&ctx->job) &&
-	       !must_leave(item, now_ns) && !limits_has_idle_cpu(cpus))
+	       !must_leave(item, now_ns) && !has_idle_cpu(item))
 		nanosleep(&nap, NULL);
 	item->host.next_poll_ns = kt_now_ns() + IDLE_POLL_NS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the other threads of this process are at.
+ * What the other threads of this process are at, and binding them all.
  *
  * A thread that begins holds locks of the address sanitizer's allocator for a
  * moment, and a child forked in that moment has them held for ever (gcc 12).  Who
@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -91,6 +92,20 @@ static inline void threads_let_begin(void)
 
 	while (!threads_all_sleep() && ktest_now_ns() < end_ns)
 		usleep(1000);
+}
+
+/* threads_bind - each thread to @cpus, as `taskset -a` does */
+static inline void threads_bind(const cpu_set_t *cpus)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+
+	while (tasks && (entry = readdir(tasks)))
+		if (atoi(entry->d_name))
+			sched_setaffinity(atoi(entry->d_name), sizeof(*cpus),
+					  cpus);
+	if (tasks)
+		closedir(tasks);
 }
 
 #endif /* TEST_THREADS_H */

@@ -5,8 +5,8 @@
  * is done once, helpers leave when the caller has one CPU, and come again.
  */
 #include "support/work.h"
+#include "threads.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -117,27 +117,14 @@ static void taken_from_the_caller(void **state)
 
 /* ---- of every thread, as `taskset -a` does ---- */
 
-static void bind_threads(const cpu_set_t *cpus)
-{
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (atoi(entry->d_name))
-			sched_setaffinity(atoi(entry->d_name), sizeof(*cpus),
-					  cpus);
-	if (dir)
-		closedir(dir);
-}
-
 static void bind_all(void)
 {
-	bind_threads(&one);
+	threads_bind(&one);
 }
 
 static void free_all(void)
 {
-	bind_threads(&all);
+	threads_bind(&all);
 }
 
 static void taken_from_every_thread(void **state)

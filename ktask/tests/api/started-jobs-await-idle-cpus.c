@@ -2,11 +2,14 @@
 /*
  * Without the right to raise a thread again a started job uses CPUs that idle:
  * it begins when one does, however long after its start; rests while there is
- * none; and is done in any case once somebody waits for it.
+ * none; and is done in any case once somebody waits for it.  If the process may use
+ * fewer CPUs meanwhile, those that it has lost do not count.
  */
 #include "ktest.h"
+#include "threads.h"
 #include "tree.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +19,7 @@
 
 #define USER 65530
 #define UNIT_NS 100000
+#define NAP_US 2000 /* a unit that leaves its CPU to others */
 /* Helpers run at normal priority here: they have their share of any machine. */
 #define WAIT_NS 30000000000ull
 
@@ -124,6 +128,53 @@ static int begin_and_rest(void *arg)
 	return 0;
 }
 
+static int nap_chunk(void *start, void *end_pos, void *arg)
+{
+	usleep((useconds_t)((uint64_t)end_pos - (uint64_t)start) * NAP_US);
+	return 0;
+}
+
+/* No CPU has idled since boot; and none does. */
+static void put_no_idle_time(void)
+{
+	char text[16384];
+	int len = snprintf(text, sizeof(text), "cpu  9 9 9 9 9 9 0 0 0 0\n");
+
+	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len,
+				"cpu%ld 7 0 7 0 0 0 0 0 0 0\n", cpu);
+	tree_put(&tree, "/proc/stat", text);
+}
+
+/* Whether a CPU idles is told by the number of running threads where all may be used, and
+ * otherwise by the idle time of those that may be. */
+static int rest_on_fewer_cpus(void *arg)
+{
+	const cpu_set_t *all = arg;
+	struct ktask_job *job;
+	cpu_set_t one;
+	DEFINE_KTASK_CTL(ctl, nap_chunk, NULL, 1);
+
+	CPU_ZERO(&one);
+	for (unsigned cpu = 0; !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, all))
+			CPU_SET(cpu, &one);
+	become_user();
+	put_running(1);
+	put_no_idle_time();
+	ktask_ctl_set_max_threads(&ctl, 2);
+	ktest_check(!ktask_start(&job, NULL, 120000000 / NAP_US, &ctl));
+	ktest_check(await_progress(job));
+	threads_bind(&one);
+	ktest_check(comes_to_rest(job));
+	threads_bind(all);
+	ktest_check(await_progress(job));
+	ktask_cancel(job);
+	ktest_check(ktask_wait(job) == -ECANCELED);
+	tree_end(&tree);
+	return 0;
+}
+
 static int wait_beside_others(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
@@ -157,29 +208,39 @@ static int deadline_beside_others(void *arg)
 	return 0;
 }
 
-static void in_child(int (*func)(void *arg))
+static void in_child(int (*func)(void *arg), void *arg)
 {
 	if (KTEST_TSAN)
 		ktest_skip("TSAN has no threads after fork");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		ktest_skip("one CPU: no job has helpers");
-	assert_int_equal(ktest_in_child_for(func, NULL, 100), 0);
+	assert_int_equal(ktest_in_child_for(func, arg, 100), 0);
 }
 
 static void begins_and_rests(void **state)
 {
-	in_child(begin_and_rest);
+	in_child(begin_and_rest, NULL);
+}
+
+static void rests_where_its_last_cpu_is_busy(void **state)
+{
+	cpu_set_t all;
+
+	if (sched_getaffinity(0, sizeof(all), &all) ||
+	    CPU_COUNT(&all) < sysconf(_SC_NPROCESSORS_ONLN))
+		ktest_skip("this process may not use all CPUs");
+	in_child(rest_on_fewer_cpus, &all);
 }
 
 static void is_done_when_waited_for(void **state)
 {
-	in_child(wait_beside_others);
+	in_child(wait_beside_others, NULL);
 }
 
 static void ends_at_its_deadline(void **state)
 {
-	in_child(deadline_beside_others);
+	in_child(deadline_beside_others, NULL);
 }
 
-KTEST_MAIN(KTEST(begins_and_rests), KTEST(is_done_when_waited_for),
-	   KTEST(ends_at_its_deadline))
+KTEST_MAIN(KTEST(begins_and_rests), KTEST(rests_where_its_last_cpu_is_busy),
+	   KTEST(is_done_when_waited_for), KTEST(ends_at_its_deadline))

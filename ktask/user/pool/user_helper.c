@@ -310,6 +310,14 @@ bool pool_item_was_raised(const struct pool_item *item)
 	       !prio_is_lowest(0) && !pool_closing();
 }
 
+bool pool_item_cpus(const struct pool_item *item, struct kt_cpus *cpus)
+{
+	struct helper *h = item->helper;
+
+	kt_assert(item->anywhere && helper_tid(h) == gettid());
+	return cpus_get_affinity(cpus) && !cpus_equal(cpus, &h->placement.cpus);
+}
+
 /*
  * Allow the helper all CPUs of its item.  No caller places the helpers of a detached job
  * anew, so the scheduler has to move them when other CPUs idle.  A thread that was just

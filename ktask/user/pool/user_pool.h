@@ -87,6 +87,15 @@ void pool_item_lower(struct pool_item *item);
  * the caller has lent it nothing, and the process does not end?  A system call. */
 bool pool_item_was_raised(const struct pool_item *item);
 
+/*
+ * pool_item_cpus - by the helper in @item, which may run anywhere on the item's CPUs
+ * @cpus: set to those that it may use
+ *
+ * Return: false if these are the item's; true if others have changed them, as taskset(1) and
+ * control groups do.
+ */
+bool pool_item_cpus(const struct pool_item *item, struct kt_cpus *cpus);
+
 /* pool_item_tid - the helper's thread, while the item is running */
 uint32_t pool_item_tid(const struct pool_item *item);
 
