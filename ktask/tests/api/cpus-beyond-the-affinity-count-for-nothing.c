@@ -7,6 +7,7 @@
  */
 #include "support/loaded_machine.h"
 
+#include "user/blocking/manager_sample.h"
 #include "user/limits/limits.h"
 
 #define FULL "900.00 900.00 900.00 900/1000 4711\n"
@@ -72,6 +73,34 @@ static int count_idle_threads(void *arg)
 		put_idle(1000);
 		if (limits_idle_threads(1) > 1)
 			return !limits_has_idle_cpu(&process);
+	}
+	return 1;
+}
+
+/* That the manager of a job finds left by others, while one thread of the job runs. */
+static int count_left(const struct kt_cpus *process)
+{
+	struct manager_sample sample = { .now_ns = ktest_now_ns(),
+					 .seen.running = 1 };
+
+	sample_load(&sample, process);
+	return (int)sample.cpus - ((int)sample.runnable - 1 - 1);
+}
+
+/* @arg: how long each CPU idles between two readings, in ticks */
+static int sample_left(void *arg)
+{
+	unsigned long ticks = *(unsigned long *)arg;
+	struct kt_cpus process;
+
+	ktest_check(cpus_get_affinity(&process));
+	for (int i = 0; i < NR_TRIES; i++) {
+		put_idle(ticks);
+		/* On the whole machine none is left. */
+		if (i && count_left(&process) ==
+				 (ticks ? (int)cpus_count(&process) : 1))
+			return 0;
+		nap_us(APART_US);
 	}
 	return 1;
 }
@@ -146,6 +175,14 @@ static void idle_threads_are_those_of_own_cpus(void **state)
 	assert_int_equal(ktest_in_child(count_idle_threads, NULL), 0);
 }
 
+static void compensating_helpers_need_own_cpus(void **state)
+{
+	unsigned long idle = 1000, busy = 0;
+
+	assert_int_equal(ktest_in_child(sample_left, &idle), 0);
+	assert_int_equal(ktest_in_child(sample_left, &busy), 0);
+}
+
 static void a_helper_of_a_node_counts_all_own_cpus(void **state)
 {
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
@@ -160,4 +197,5 @@ KTEST_MAIN(T(the_first_job_has_helpers),
 	   T(jobs_have_helpers_while_own_cpus_idle),
 	   T(jobs_begin_alone_while_own_cpus_are_busy),
 	   T(idle_threads_are_those_of_own_cpus),
+	   T(compensating_helpers_need_own_cpus),
 	   T(a_helper_of_a_node_counts_all_own_cpus))

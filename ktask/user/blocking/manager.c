@@ -93,14 +93,13 @@ static unsigned count_helpers(struct manager *manager, uint64_t now_ns)
 		.chunk = kt_split_usual(&ctx->job.split, &ctx->job.cost),
 		.threads = kt_load(&ctx->job.threads),
 		.max = manager->helpers.nr,
-		.cpus = job->topo->nr_cpus,
 		.idle_only = limits_idle_only(),
 		.has_one_cpu = kt_load(&manager->has_one_cpu),
 	};
 
 	/* Both at about the same time. */
 	sample.seen = sample_working(manager);
-	sample.runnable = limits_running();
+	sample_load(&sample, &manager->allowed[manager->cpus_used]);
 	sample.extra = sample_stalled(manager, sample.units,
 				      sample.seen.running, now_ns);
 	return manager_count_helpers(&manager->count, &sample);
@@ -188,6 +187,7 @@ static struct manager *make_manager(struct user_job *job, unsigned max,
 	manager->job = job;
 	manager->doorbell = monitor_fd() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
 	manager->cpus[0] = job->cpus;
+	manager->allowed[0] = job->affinity;
 	manager->generation = job->ctx.cpus_generation;
 	manager->done_ns = now_ns;
 	manager->caller = (uint32_t)gettid();
@@ -240,6 +240,7 @@ static void update_cpus(struct user_job *job)
 	    kt_load_acquire(&manager->cpus_used) == other)
 		return;
 	manager->cpus[other] = job->cpus;
+	manager->allowed[other] = job->affinity;
 	kt_store_release(&manager->cpus_next, other);
 	kt_store_release(&manager->generation, job->ctx.cpus_generation);
 }

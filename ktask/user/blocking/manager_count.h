@@ -32,8 +32,8 @@ struct manager_sample {
 	unsigned extra; /* stalled ones: as many join, whether it pays or not */
 	unsigned threads; /* the target concurrency of the job */
 	unsigned max; /* that client and administrator allow */
-	unsigned cpus; /* of the machine */
-	unsigned runnable; /* its threads that run or could */
+	unsigned cpus; /* of the machine, or those that the job may use */
+	unsigned runnable; /* threads that run there or could */
 	bool idle_only; /* helpers must be kept to idle CPUs */
 	bool has_one_cpu; /* the job may use one CPU only */
 };

@@ -2,6 +2,8 @@
 /* See manager_sample.h. */
 #include "user/blocking/user_monitor.h"
 #include "user/blocking/manager_sample.h"
+#include "user/limits/free_cpus.h"
+#include "user/machine/topo.h"
 
 /* Threads are stalled if no unit was done for STALLED_NS plus so many times the usual
  * time of a chunk, of which at most STALLED_MAX_NS count.  For each of them one helper
@@ -98,4 +100,21 @@ unsigned sample_stalled(struct manager *manager, uint64_t units,
 		manager->extra = KT_MAX(manager->extra, stalled);
 	manager->extra = KT_MIN(manager->extra, stalled);
 	return manager->extra;
+}
+
+void sample_load(struct manager_sample *sample, const struct kt_cpus *allowed)
+{
+	unsigned nr = cpus_count(allowed);
+	int nr_free = FREE_CPUS_UNKNOWN;
+
+	sample->cpus = topo_nr_cpus();
+	sample->runnable = limits_running();
+	if (nr < sample->cpus)
+		nr_free = free_cpus(allowed, sample->now_ns, true);
+	if (nr_free == FREE_CPUS_UNKNOWN)
+		return;
+	/* One is the caller's, and the manager runs as well. */
+	sample->cpus = nr;
+	sample->runnable = sample->seen.running + 1 + nr -
+			   KT_MIN(1 + (unsigned)nr_free, nr);
 }

@@ -34,6 +34,7 @@ struct manager {
 	unsigned extra; /* of these threads are stalled; M */
 	/* Where compensating helpers may run.  The caller writes the one that is not in use. */
 	struct kt_cpus cpus[2];
+	struct kt_cpus allowed[2]; /* to the caller; likewise */
 	uint32_t cpus_next; /* index that the manager shall use; C, A */
 	uint32_t cpus_used; /* index that it uses; M, A */
 	uint32_t generation; /* ctx->cpus_generation of cpus[cpus_next]; C, A */
@@ -54,5 +55,14 @@ struct thread_sample sample_working(const struct manager *manager);
  */
 unsigned sample_stalled(struct manager *manager, uint64_t units,
 			unsigned running, uint64_t now_ns);
+
+/*
+ * sample_load - set the number of CPUs, and of threads that run on them; by the manager
+ * @allowed: CPUs that the caller may use
+ *
+ * If these are not all CPUs, threads that run may be on others.  Then the sample is that of a
+ * machine of these CPUs alone, once it is known how many of them idle.
+ */
+void sample_load(struct manager_sample *sample, const struct kt_cpus *allowed);
 
 #endif /* KTASK_USER_MANAGER_SAMPLE_H */
