@@ -196,7 +196,7 @@ static bool try_entry(int directory, const char *name, const char *head,
 	return matches;
 }
 
-/* Not by readdir(3), which allocates. */
+/* As directory_names.h does, but with less stack. */
 static bool try_entries(int directory, const char *head, const char *path,
 			char *interpreter, size_t size)
 {

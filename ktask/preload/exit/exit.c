@@ -23,7 +23,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,6 +41,7 @@
 #include "user/job_waits.h"
 #include "util/capability.h"
 #include "util/clock.h"
+#include "util/directory_names.h"
 #include "util/file.h"
 #include "util/raw_syscalls.h"
 #include "util/running_threads.h"
@@ -186,15 +186,6 @@ static bool is_helper(const char *tid)
 	       !strcmp(name, "ktask\n");
 }
 
-/* As getdents64(2) fills it in. */
-struct entry {
-	uint64_t ino;
-	int64_t off;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
-
 static void raise_thread(const char *name, int nice)
 {
 	struct sched_attr_v0 attr = { .size = sizeof(attr),
@@ -208,26 +199,17 @@ static void raise_thread(const char *name, int nice)
 
 /*
  * Helpers at work are SCHED_IDLE and take long to end on a busy machine.  The process
- * waits for them, so they get its own nice value.  Nothing is allocated here, because a
- * signal handler may be the caller.
+ * waits for them, so they get its own nice value.
  */
 static void raise_helpers(int nice)
 {
-	char text[1024] __attribute__((aligned(8)));
-	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	long len;
+	struct directory_names tids;
+	const char *tid;
 
-	if (fd < 0)
-		return;
-	while ((len = syscall(SYS_getdents64, fd, text, sizeof(text))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct entry *entry = (void *)(text + at);
-
-			raise_thread(entry->name, nice);
-			at += entry->len;
-		}
-	}
-	close(fd);
+	directory_names_begin(&tids, "/proc/self/task");
+	while ((tid = directory_names_next(&tids)))
+		raise_thread(tid, nice);
+	directory_names_end(&tids);
 }
 
 /* Another thread may be inside a call that is taken. */

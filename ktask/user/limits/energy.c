@@ -10,16 +10,13 @@
  * refreshes; the others use what was found before.
  *	A: written by that thread, read by any: kt_load() and kt_store()
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "core/deps.h"
 #include "user/limits/config.h"
 #include "user/limits/energy.h"
+#include "util/directory_names.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -55,46 +52,6 @@ static bool file_says(const char *dir, const char *name, const char *what)
 	return !strcmp(word, what);
 }
 
-/* The names in a directory.  Not by opendir(), which allocates: in a job that may take the
- * lock of the process's mappings. */
-struct names {
-	int fd;
-	long at, len;
-	union {
-		struct dirent64 first;
-		char bytes[1024];
-	} entries;
-};
-
-static void names_begin(struct names *names, const char *path)
-{
-	names->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	names->at = names->len = 0;
-}
-
-/* Return: NULL behind the last one. */
-static const char *names_next(struct names *names)
-{
-	const struct dirent64 *entry;
-
-	if (names->at >= names->len) {
-		names->at = 0;
-		names->len = syscall(SYS_getdents64, names->fd, &names->entries,
-				     sizeof(names->entries));
-	}
-	if (names->len <= 0)
-		return NULL;
-	entry = (const void *)(names->entries.bytes + names->at);
-	names->at += entry->d_reclen;
-	return entry->d_name;
-}
-
-static void names_end(const struct names *names)
-{
-	if (names->fd >= 0)
-		close(names->fd);
-}
-
 /* ---- CPU frequency ---- */
 
 /* In these drivers' active mode "powersave" is how they always work; what
@@ -126,18 +83,18 @@ static bool policy_saves(const char *dir, char *why, size_t size)
 static unsigned list_policies(const char *root, uint16_t ids[POLICIES_MAX])
 {
 	char path[PATH_BYTES];
-	struct names names;
+	struct directory_names names;
 	const char *name;
 	unsigned nr = 0;
 	uint64_t id;
 
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpufreq", root);
-	names_begin(&names, path);
-	while (nr < POLICIES_MAX && (name = names_next(&names)))
+	directory_names_begin(&names, path);
+	while (nr < POLICIES_MAX && (name = directory_names_next(&names)))
 		if (!strncmp(name, "policy", 6) && text_number(name + 6, &id) &&
 		    id <= UINT16_MAX)
 			ids[nr++] = (uint16_t)id;
-	names_end(&names);
+	directory_names_end(&names);
 	return nr;
 }
 
@@ -183,12 +140,12 @@ static bool on_battery(const char *root)
 {
 	char path[PATH_BYTES], supply[PATH_BYTES];
 	bool battery = false, mains = false;
-	struct names names;
+	struct directory_names names;
 	const char *name;
 
 	snprintf(path, sizeof(path), "%s/sys/class/power_supply", root);
-	names_begin(&names, path);
-	while (!mains && (name = names_next(&names))) {
+	directory_names_begin(&names, path);
+	while (!mains && (name = directory_names_next(&names))) {
 		enum supply kind;
 
 		if (name[0] == '.' || snprintf(supply, sizeof(supply), "%s/%s",
@@ -198,7 +155,7 @@ static bool on_battery(const char *root)
 		mains = kind == SUPPLY_MAINS;
 		battery = battery || kind == SUPPLY_DISCHARGES;
 	}
-	names_end(&names);
+	directory_names_end(&names);
 	return battery && !mains;
 }
 

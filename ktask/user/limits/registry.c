@@ -2,7 +2,6 @@
 /*
  * The shared registries of users in /dev/shm: made, found, checked, read.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -10,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/deps.h"
 #include "user/limits/guarded.h"
 #include "user/limits/permits.h"
 #include "user/limits/registry.h"
+#include "util/directory_names.h"
 #include "util/file.h"
 
 #define REGISTRY_MAGIC 0x6b7461736b2d3103ull
@@ -177,38 +176,25 @@ static int64_t user_of(const char *name)
 	return (int64_t)uid;
 }
 
-/* Not by readdir(3), which allocates: an allocator may be the caller of a job, and hold its
- * lock, or a handler's that has interrupted one. */
 bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
 		       void *arg)
 {
-	union {
-		struct dirent64 first;
-		char bytes[1024];
-	} entries;
-	unsigned names = 0, registries = 0;
-	int fd = open(REGISTRY_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const struct dirent64 *entry;
+	unsigned nr_names = 0, nr_registries = 0;
+	struct directory_names names;
+	const char *name;
 	bool all = true;
-	long len;
 
-	while (fd >= 0 && all &&
-	       (len = syscall(SYS_getdents64, fd, &entries, sizeof(entries))) >
-		       0) {
-		for (long at = 0; all && at < len; at += entry->d_reclen) {
-			int64_t uid;
+	directory_names_begin(&names, REGISTRY_DIR);
+	while (all && (name = directory_names_next(&names))) {
+		int64_t uid = user_of(name);
 
-			entry = (const void *)(entries.bytes + at);
-			uid = user_of(entry->d_name);
-			registries += uid >= 0;
-			all = names++ < REGISTRY_NAMES_MOST &&
-			      registries <= REGISTRIES_MOST;
-			if (all && uid >= 0)
-				use(entry->d_name, (uid_t)uid, arg);
-		}
+		nr_registries += uid >= 0;
+		all = nr_names++ < REGISTRY_NAMES_MOST &&
+		      nr_registries <= REGISTRIES_MOST;
+		if (all && uid >= 0)
+			use(name, (uid_t)uid, arg);
 	}
-	if (fd >= 0)
-		close(fd);
+	directory_names_end(&names);
 	return all;
 }
 
