@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/bpf_program.h"
 #include "ebpf/shared.h"
+#include "util/monotonic_clock.h"
 #include "bound_maps.h"
 #include "clients.h"
 #include "held_maps.h"
@@ -126,14 +126,6 @@ struct client *client_accept(int fd)
 
 /* ---- detaching ---- */
 
-static uint64_t time_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* False if there is no subscriber: then the program is unloaded soon. */
 static bool all_have_paused(void)
 {
@@ -153,12 +145,12 @@ static bool all_have_paused(void)
 /* Perhaps all have paused now. */
 static void detach_later(void)
 {
-	detach_ns = time_ns() + DETACH_AFTER_NS;
+	detach_ns = monotonic_ns() + DETACH_AFTER_NS;
 }
 
 int clients_detach_if_all_paused(void)
 {
-	uint64_t now = time_ns();
+	uint64_t now = monotonic_ns();
 
 	if (!detach_ns || !all_have_paused())
 		return -1;
