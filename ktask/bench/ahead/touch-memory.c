@@ -268,10 +268,8 @@ static const struct {
 	const char *name;
 	void (*make)(bool huge);
 } makers[] = {
-	{ "malloc", allocate_block },
-	{ "present", allocate_block },
-	{ "populate", populate_block },
-	{ "threads", touch_by_threads },
+	{ "malloc", allocate_block },	{ "present", allocate_block },
+	{ "populate", populate_block }, { "threads", touch_by_threads },
 	{ "beside", make_beside },
 };
 

@@ -99,7 +99,8 @@ static struct {
 	pid_t caller;
 	void (*take)(void), (*give)(void);
 	bool (*taken)(void); /* does the library know? */
-	uint32_t told; /* chunks of the caller since it knows, as long as it does */
+	uint32_t
+		told; /* chunks of the caller since it knows, as long as it does */
 	uint32_t watched; /* of these, all in all: SETTLE later */
 	uint32_t helped_before, helped_while, helped_after;
 	uint32_t threads_now, threads_most;
