@@ -84,7 +84,8 @@ TASKS_MAIN := $(call obj,$(patsubst %,ktrt/bench/%.c,tasks/main tasks/graphs \
 # Where their loops lie must not depend on what else is in the program.
 $(call obj,ktrt/bench/tasks/main.c ktrt/bench/programs/kernels.c): \
 	KT_CFLAGS += -falign-functions=64 -falign-loops=64
-TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex
+TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex \
+	$(OUT)/bench/bench-tasks-alone
 TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 	$(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
 	$(if $(HAVE_libomp),$(OUT)/bench/bench-tasks-libomp) \
@@ -109,6 +110,13 @@ $(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAI
 	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+# Those of OpenMP, whose tasks are a remark to a compiler without it.
+$(OUT)/bench/bench-tasks-alone: ktrt/bench/tasks/alone.c ktrt/bench/programs/openmp.c \
+		$(TASKS_MAIN)
+	$(make_directory)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_CFLAGS) -Wno-unknown-pragmas $(INC_ktrt) -o $@ $^ $(LDFLAGS)
 
 TASKS_OPENMP := ktrt/bench/tasks/openmp.c ktrt/bench/programs/openmp.c
 

@@ -27,7 +27,8 @@
 # "outside": in "ktrt" and "ktrtxx" an attached thread makes the tasks, besides as many
 # workers as cores; peers count the thread that makes them.
 #
-# Programs (../programs) fork and join and compare their results.
+# Programs (../programs) fork and join and compare their results.  "alone" is no runtime
+# but one thread that does them without tasks: the least that any takes with one thread.
 #
 # Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
 # times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
@@ -62,7 +63,7 @@ GetOptions('rounds=i' => \$rounds, 'busy=i' => \$busy, 'only=s' => \$only,
 	or die "usage: run.pl [--rounds N] [--busy N] [--only CASE,...] [--output FILE] DIRECTORY\n";
 my $directory = shift;
 my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep ktrt-attached libgomp libomp tbb tbb-flow
-	       taskflow go tokio futex);
+	       taskflow go tokio futex alone);
 my @peers = grep { -x program($_) } @names;
 my $patterns = qr/stencil|nearest|fft|all_to_all|trivial/;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
@@ -211,6 +212,7 @@ sub measure
 	local @ENV{$case =~ /^(?:wake|idle)/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
 	return () if $name eq 'futex' && $case !~ /^(?:wake|idle)/;
+	return () if $name eq 'alone' && ($threads > 1 || !$programs{$case});
 	return () if $name =~ /^(?:go|tokio)$/ && $case !~ /^block/;
 	return () if $name =~ /-(?:dep|flow|attached)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
 	my $within = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
@@ -241,7 +243,7 @@ sub of_best
 {
 	my ($figure, $times, $case) = @_;
 	my ($best) = sort { $a <=> $b } map { $figure->(@{$times->{$_} // []}) // () }
-		grep { !/^(ktrt|futex)/ && !($case eq 'wake-task' && $_ eq 'libomp') } @peers;
+		grep { !/^(?:ktrt|futex|alone)/ && !($case eq 'wake-task' && $_ eq 'libomp') } @peers;
 	my $own = $figure->(@{$times->{ktrt} // []});
 
 	return defined $best && defined $own ? sprintf('%.3f', $own / $best) : '-';
