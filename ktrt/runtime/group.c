@@ -191,15 +191,34 @@ struct ktrt_task *ktrt_self(void)
 	return w && !(w->current->flags & TASK_OUTER) ? w->current : NULL;
 }
 
+/* A small loop is done in the middle of its caller, who looks for the group afterwards. */
+static int join_own_group(struct ktrt_task *task)
+{
+	struct ktrt_group *group;
+	int error = ktrt_group_new(&group);
+
+	if (error)
+		return error;
+	at_add(&group->live, 1);
+	at_poke(&task->group, group);
+	return 0;
+}
+
 int ktrt_events_add(unsigned nr)
 {
 	struct ktrt_task *task = ktrt_self();
 	uint64_t live;
+	int error;
 
 	if (!task)
 		return -ESRCH;
 	if (nr > EVENTS_MAX)
 		return -EINVAL;
+	if (unlikely(loop_is_here(task)) && !task->group) {
+		error = join_own_group(task);
+		if (error)
+			return error;
+	}
 	/* While the body runs, children do not borrow from the count of events. */
 	live = at_load(&task->live);
 	do {

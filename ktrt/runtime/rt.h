@@ -670,6 +670,27 @@ struct ktrt_task *task_run_timed(struct worker *w, struct ktrt_task *task);
 void task_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
 		     void *arg);
 
+/* A record for task_run_inside() or task_call(); NULL: no memory. */
+static inline struct ktrt_task *task_take_blank(struct worker *w)
+{
+	struct ktrt_task *task = w->blank, *parent = w->current;
+
+	if (unlikely(!task))
+		return task_new(w, NULL, NULL);
+	w->blank = NULL;
+	at_poke(&task->parent, parent);
+	at_poke(&task->nesting, parent->nesting + 1);
+	return task;
+}
+
+/*
+ * Call a function in the middle of a task as if it were one: it may make tasks and wait for
+ * them, and has waited when it returns.  But it counts as none.  Only external events may
+ * be outstanding; then @task has a group (group.c).  Return: the code of the function.
+ */
+int task_call(struct worker *w, struct ktrt_task *task, ktrt_func func,
+	      void *arg);
+
 /* ---- task_sched.c ---- */
 
 /* Tasks in a queue that suffice for all cores, and no more than caches hold.  Half of
@@ -863,6 +884,9 @@ static inline bool core_overloaded(const struct core *core)
 /* Is the task, which is ready and has not begun, a part of a loop?  Then by which function
  * that is done. */
 bool loop_has_part(const struct ktrt_task *task, ktrt_func *func);
+/* Is the task a call of task_call() in place of a loop's parts?  Then its maker waits for
+ * external events by a group that it gets when it adds some. */
+bool loop_is_here(const struct ktrt_task *task);
 
 /* ---- group.c ---- */
 

@@ -162,18 +162,6 @@ static inline bool does_at_once(struct worker *w, ktrt_func func)
 	return w->at_once;
 }
 
-static inline struct ktrt_task *take_blank(struct worker *w)
-{
-	struct ktrt_task *task = w->blank, *parent = w->current;
-
-	if (unlikely(!task))
-		return task_new(w, NULL, NULL);
-	w->blank = NULL;
-	at_poke(&task->parent, parent);
-	at_poke(&task->nesting, parent->nesting + 1);
-	return task;
-}
-
 /* Run the task on the stack of its maker.  The maker continues only afterwards, so
  * the limit on children is not needed. */
 static void __attribute__((noinline))
@@ -215,7 +203,7 @@ queue_child(struct worker *w, struct ktrt_task *task)
 static __attribute__((noinline)) int spawn_now(struct worker *w, ktrt_func func,
 					       void *arg)
 {
-	struct ktrt_task *task = take_blank(w);
+	struct ktrt_task *task = task_take_blank(w);
 
 	if (unlikely(!task))
 		return -ENOMEM;
@@ -296,7 +284,7 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 	if (unlikely(!w))
 		return -ESRCH;
 	now = does_at_once(w, func);
-	task = now && bytes <= ARG_INLINE ? take_blank(w)
+	task = now && bytes <= ARG_INLINE ? task_take_blank(w)
 					  : task_new(w, func, NULL);
 	if (unlikely(!task))
 		return -ENOMEM;
@@ -320,7 +308,7 @@ WAKE_PATH void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
 		return NULL;
 	/* A blank has no flags. */
 	if (unlikely(!flags && does_at_once(w, func))) {
-		task = take_blank(w);
+		task = task_take_blank(w);
 		w->begun_now = task;
 	} else {
 		task = make_task(w, func, NULL);
@@ -380,7 +368,7 @@ static inline int spawn_args(ktrt_func_args func, void *a, void *b, void *c,
 	if (unlikely(!w))
 		return -ESRCH;
 	now = does_at_once(w, args_func(func));
-	task = now ? take_blank(w) : task_new(w, task_run_args, NULL);
+	task = now ? task_take_blank(w) : task_new(w, task_run_args, NULL);
 	if (unlikely(!task))
 		return -ENOMEM;
 	args = task->arg = task->arg_inline;

@@ -15,6 +15,10 @@
  * function were brief so far (func_kinds.h).  If they no longer are, or another thread should
  * have the core (visit.c), it leaves the rest of its part to others.
  *
+ * In the middle of a task a loop that is one chunk is done there, and no task is made.  It is
+ * one if the caller says so, or if chunks were brief so far and the first microsecond of the
+ * loop suggests it.  Otherwise its rest is done by tasks.
+ *
  * Owns what a loop's parts share; each part holds it.  Behaves badly if a few adjacent
  * indices take nearly all of the time: a part is halved only between chunks.
  *
@@ -326,15 +330,162 @@ static struct loop *new_loop(size_t grain, const void *neutral, size_t bytes,
 	return loop;
 }
 
+/* ---- loops that are one chunk ---- */
+
+/* What is done of a loop in the middle of the task that calls it. */
+struct here {
+	struct part part; /* what is left of it */
+	struct loop *
+		rest; /* for what is not done here, or NULL: there is none yet */
+	struct ktrt_group *group; /* if external events were added */
+};
+
+/* After so long the time of the whole loop is estimated. */
+#define TRIAL_NS 1000
+
+static bool is_cancelled(const struct worker *w)
+{
+	return unlikely(at_peek(&rt.cancels)) && task_is_cancelled(w->current);
+}
+
+/* Is the rest as brief as a chunk, if it goes on as it began?  @nr: done */
+static bool rest_is_brief(const struct part *part, size_t nr, uint64_t took_ns)
+{
+	if (took_ns < TRIAL_NS)
+		return true;
+	return took_ns < CHUNK_NS &&
+	       took_ns * (double)(part->end - part->first) <=
+		       CHUNK_NS * (double)nr;
+}
+
+/* The grain is found anew, since the function may take longer than in the last loop. */
+static int measure_here(struct worker *w, struct part *part)
+{
+	uint64_t begin_ns = now_ns(), before_ns = begin_ns, now = begin_ns;
+	struct loop *loop = part->loop;
+	size_t begin = part->first;
+	int code = 0;
+
+	do {
+		size_t grain = loop->grain, nr = part->end - part->first;
+
+		if (is_cancelled(w))
+			return -ECANCELED;
+		nr = nr < grain ? nr : grain;
+		code = call_chunk(part, part->first + nr);
+		part->first += nr;
+		now = now_ns();
+		chunk_ended(loop, grain, nr, now - before_ns, 1);
+		before_ns = now;
+	} while (!code && part->first < part->end &&
+		 rest_is_brief(part, part->first - begin, now - begin_ns));
+	return code;
+}
+
+/* It is timed as long as something depends on it. */
+static int do_one_chunk(struct worker *w, struct part *part)
+{
+	struct loop *loop = part->loop;
+	bool timed = w->outer || !func_is_brief(loop_func(loop));
+	uint64_t begin_ns = timed ? now_ns() : 0;
+	int code;
+
+	if (is_cancelled(w))
+		return -ECANCELED;
+	code = call_chunk(part, part->end);
+	part->first = part->end;
+	if (timed)
+		func_classify(loop_func(loop),
+			      now_ns() - begin_ns < CHUNK_BRIEF_NS);
+	return code;
+}
+
+/* Without memory it is done here. */
+static int do_rest(struct worker *w, struct here *here)
+{
+	struct part *part = &here->part;
+	const struct loop *loop = part->loop;
+	struct loop *rest = here->rest;
+
+	if (!rest)
+		rest = new_loop(0, NULL, 0, loop->arg);
+	if (!rest)
+		return do_one_chunk(w, part);
+	here->rest = NULL;
+	rest->func = loop->func;
+	rest->grain = loop->grain;
+	return run_loop(rest, part->first, part->end, part->value);
+}
+
+static int do_here(void *arg)
+{
+	struct worker *w = self_worker;
+	struct here *here = arg;
+	struct part *part = &here->part;
+	int code = part->loop->measures ? measure_here(w, part)
+					: do_one_chunk(w, part);
+
+	if (!code && part->first < part->end)
+		code = do_rest(w, here);
+	/* The tasks that it made. */
+	error_keep(&code, task_wait(w, w->current));
+	here->group = w->current->group;
+	return code;
+}
+
+bool loop_is_here(const struct ktrt_task *task)
+{
+	return task->func == do_here;
+}
+
+/*
+ * Is the caller in a task, and the loop one chunk: as the caller says, or, if chunks of the
+ * function were brief so far, maybe?  An attached thread does only what is brief.  What
+ * inherits TASK_FINAL needs a task.
+ */
+static bool may_be_here(const struct worker *w, const struct loop *loop,
+			size_t first, size_t end)
+{
+	if (!w || !w->core || w->current->flags & TASK_FINAL)
+		return false;
+	if (!loop->measures && end - first > loop->grain)
+		return false;
+	return (!loop->measures && !w->outer) || func_is_brief(loop_func(loop));
+}
+
+static void free_rest(struct here *here)
+{
+	free(here->rest);
+}
+
+/* @rest: as in struct here */
+static int run_here(struct worker *w, struct part part, struct loop *rest)
+{
+	struct here here
+		__attribute__((cleanup(free_rest))) = { part, rest, NULL };
+	struct ktrt_task *task = task_take_blank(w);
+	int code = task ? task_call(w, task, do_here, &here) : -ENOMEM;
+
+	if (unlikely(here.group))
+		ktrt_group_free(here.group);
+	return code;
+}
+
 int ktrt_for(size_t first, size_t end, size_t grain, ktrt_range_func func,
 	     void *arg)
 {
-	struct loop *loop;
+	struct loop one = { .func = func, .arg = arg, .measures = !grain },
+		    *loop;
+	struct worker *w = current_worker();
 
 	if (!rt_runs())
 		return -ESRCH;
 	if (first >= end)
 		return 0;
+	one.grain = grain ? grain : 1;
+	if (may_be_here(w, &one, first, end))
+		return run_here(w, (struct part){ &one, first, end, NULL },
+				NULL);
 	loop = new_loop(grain, NULL, 0, arg);
 	if (!loop)
 		return -ENOMEM;
@@ -345,6 +496,7 @@ int ktrt_for(size_t first, size_t end, size_t grain, ktrt_range_func func,
 int ktrt_reduce(size_t first, size_t end, size_t grain, ktrt_reduce_func func,
 		ktrt_combine_func combine, void *value, size_t bytes, void *arg)
 {
+	struct worker *w = current_worker();
 	struct loop *loop;
 
 	if (!rt_runs())
@@ -356,5 +508,8 @@ int ktrt_reduce(size_t first, size_t end, size_t grain, ktrt_reduce_func func,
 		return -ENOMEM;
 	loop->reduce = func;
 	loop->combine = combine;
+	if (may_be_here(w, loop, first, end))
+		return run_here(w, (struct part){ loop, first, end, value },
+				loop);
 	return run_loop(loop, first, end, value);
 }

@@ -54,6 +54,17 @@ call_checked(struct worker *w, const struct ktrt_task *task, ktrt_func func,
 	return func(arg);
 }
 
+static inline void end_call(struct guard *guard)
+{
+	struct worker *w = guard->w;
+
+	guard->task = NULL;
+	/* In the child of a fork that the body made nothing of this is left. */
+	if (unlikely(at_peek(&rt.generation) != w->generation))
+		exit(0);
+	w->current = guard->before;
+}
+
 /* Calls the function; its code. */
 static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
 {
@@ -65,11 +76,7 @@ static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
 		error = func(arg);
 	else
 		error = call_checked(w, guard->task, func, arg);
-	guard->task = NULL;
-	/* In the child of a fork that the body made nothing of this is left. */
-	if (unlikely(at_peek(&rt.generation) != w->generation))
-		exit(0);
-	w->current = guard->before;
+	end_call(guard);
 	count_up(&w->counts.tasks);
 	guard->error = error;
 	return error;
@@ -277,6 +284,25 @@ void task_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
 		end_inside(w, task, error);
 	else
 		keep_blank(w, task);
+}
+
+int task_call(struct worker *w, struct ktrt_task *task, ktrt_func func,
+	      void *arg)
+{
+	struct guard guard __attribute__((
+		cleanup(leave_guard))) = { w, task, w->current, true, 0, 0 };
+	int code;
+
+	task->func = func;
+	w->current = task;
+	code = func(arg);
+	end_call(&guard);
+	task->func = NULL;
+	if (unlikely(task->group || !is_new(task)))
+		end_inside(w, task, 0);
+	else
+		keep_blank(w, task);
+	return code;
 }
 
 struct ktrt_task *task_run_timed(struct worker *w, struct ktrt_task *task)
