@@ -302,7 +302,7 @@ static int spawn_and_visit(struct worker *w, ktrt_func func, void *arg,
 	struct visit visit __attribute__((cleanup(visit_left))) = { NULL, 0 };
 	int error;
 
-	if (visit_begin(&visit, w))
+	if (w->core || visit_begin(&visit, w))
 		attr->flags |= KTRT_UNDEFERRED;
 	error = ktrt_spawn_attr(func, arg, attr);
 	if (visit.w && !error)

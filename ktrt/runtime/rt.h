@@ -891,8 +891,8 @@ bool loop_is_here(const struct ktrt_task *task);
 /* ---- group.c ---- */
 
 /*
- * As ktrt_run().  @takes_part: if the caller is an attached thread it does the task itself if
- * it may, and what that makes.
+ * As ktrt_run().  @takes_part: the caller, if it is a worker or an attached thread that has a
+ * core, does the task itself, and what that makes.
  */
 int group_run(ktrt_func func, void *arg, bool takes_part);
 /* How much memory is mapped for groups. */

@@ -297,6 +297,14 @@ bool loop_has_part(const struct ktrt_task *task, ktrt_func *func)
 	return true;
 }
 
+/* A worker does the first part, and an attached thread if it is brief. */
+static bool takes_part(const struct loop *loop)
+{
+	const struct worker *w = current_worker();
+
+	return w && (!w->outer || func_is_brief(loop_func(loop)));
+}
+
 static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
 {
 	/* The reference of the caller, dropped however this function ends. */
@@ -305,7 +313,7 @@ static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
 	int code;
 
 	loop->whole = part;
-	code = group_run(do_whole, loop, func_is_brief(loop_func(loop)));
+	code = group_run(do_whole, loop, takes_part(loop));
 	/* The first part did not run: there was no memory for it, or it was cancelled. */
 	if (!loop->begun)
 		part_ended(&loop->whole);

@@ -112,6 +112,46 @@ static void no_task_for_what_is_brief(void **state)
 	in_each_way(measured_grains);
 }
 
+/* One index is one part.  Nothing is known of the function, since it is long. */
+static int nap_each(size_t first, size_t end, void *arg)
+{
+	const struct worker *w = arg;
+
+	nap_us(100);
+	return self_worker == w ? 0 : -EIO;
+}
+
+static int count_wakeups_of_loop(void *arg)
+{
+	struct worker *w = self_worker;
+	uint64_t before;
+	int code;
+
+	/* A worker that searches would take what is queued, so that none is woken. */
+	for (int i = 0; i < 20 && at_load(&rt.idlers) != rt.nr_cores - 1; i++)
+		nap_us(1000);
+	before = at_peek(&w->counts.wakeups);
+	code = ktrt_for(0, 1, 0, nap_each, w);
+	*(uint64_t *)arg = at_peek(&w->counts.wakeups) - before;
+	return code;
+}
+
+static void begin_loops(void)
+{
+	uint64_t nr_wakeups = 1;
+
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(ktrt_run(count_wakeups_of_loop, &nr_wakeups),
+				 0);
+		assert_int_equal(nr_wakeups, 0);
+	}
+}
+
+static void a_worker_begins_its_loops_itself(void **state)
+{
+	in_each_way(begin_loops);
+}
+
 /* ---- longer than it seemed ---- */
 
 static int turn_long(size_t first, size_t end, void *arg)
@@ -359,6 +399,7 @@ static void tasks_below_final_ones_are_final(void **state)
 
 KTEST_MAIN(KTEST(no_task_for_as_many_as_the_grain),
 	   KTEST(no_task_for_what_is_brief),
+	   KTEST(a_worker_begins_its_loops_itself),
 	   KTEST(each_index_is_done_once_if_it_takes_longer),
 	   KTEST(chunks_may_do_what_tasks_may),
 	   KTEST(what_is_cancelled_does_not_begin),
