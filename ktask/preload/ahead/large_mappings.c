@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* See large_mappings.h. */
-#include <errno.h>
 #include <sys/mman.h>
 
 #include "preload/ahead/large_mappings.h"
@@ -252,8 +251,8 @@ static bool leaves_rest(const struct large_mapping *mapping, uintptr_t start,
 bool shim_ahead_stop(const void *addr, size_t len, bool join)
 {
 	uintptr_t start = (uintptr_t)addr, end = start + len;
-	int saved_errno = errno;
 	bool stopped = false;
+	keep_errno();
 
 	if (end < start)
 		end = UINTPTR_MAX;
@@ -269,7 +268,6 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 				mapping,
 				join || leaves_rest(mapping, start, end));
 	}
-	errno = saved_errno;
 	return stopped;
 }
 
@@ -326,7 +324,7 @@ void shim_ahead_replaced(const void *addr, size_t len)
 
 void shim_ahead_stop_block(const void *block, bool join)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	for (size_t i = 0; i < AHEAD_MAPPINGS && shim_ahead_watches(); i++) {
 		struct large_mapping *mapping = &large_mappings[i];
@@ -335,7 +333,6 @@ void shim_ahead_stop_block(const void *block, bool join)
 		    shim_is_ours())
 			stop_one(mapping, join);
 	}
-	errno = saved_errno;
 }
 
 void shim_ahead_advised(const void *addr, size_t len, bool huge)

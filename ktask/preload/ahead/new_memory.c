@@ -8,12 +8,10 @@
  * Locking: there is no lock.  Any thread may write shim_ahead_least_block; the rest is
  * written when the shim is loaded.
  */
-#include <errno.h>
-#include <pthread.h>
-
 #include "preload/ahead/ahead.h"
 #include "preload/ahead/grown_areas.h"
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 size_t shim_ahead_min_bytes = SIZE_MAX;
 _Atomic size_t shim_ahead_least_block = SIZE_MAX;
@@ -99,35 +97,31 @@ static void watch_noted(bool read_list)
 static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
 			  const void *from)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (shim_wants(SHIM_AHEAD, end - start, NULL)) {
-		shim_set_busy(true);
-		if (shim_is_allocator(from))
-			watch_allocators_range(start, end);
-		else
-			watch_range(start, end, block, false);
-		shim_set_busy(false);
-	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
+	block_cancellation();
+	if (!shim_wants(SHIM_AHEAD, end - start, NULL))
+		return;
+	shim_set_busy(true);
+	if (shim_is_allocator(from))
+		watch_allocators_range(start, end);
+	else
+		watch_range(start, end, block, false);
+	shim_set_busy(false);
 }
 
 static void watch_noted_quietly(bool read_list)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 
 	/* First: what follows allocates. */
 	atomic_store(&shim_ahead_least_block, shim_ahead_min_bytes);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (shim_wants(SHIM_AHEAD, shim_ahead_min_bytes, NULL)) {
-		shim_set_busy(true);
-		watch_noted(read_list);
-		shim_set_busy(false);
-	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
+	block_cancellation();
+	if (!shim_wants(SHIM_AHEAD, shim_ahead_min_bytes, NULL))
+		return;
+	shim_set_busy(true);
+	watch_noted(read_list);
+	shim_set_busy(false);
 }
 
 void shim_ahead_block(void *block, size_t len, const void *from)

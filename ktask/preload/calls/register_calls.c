@@ -14,7 +14,6 @@
  * another reason, such as a device address in use.  iommufd pins nothing before a device
  * is attached, so pages are present earlier.
  */
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -112,13 +111,10 @@ static void make_checked(uintptr_t start, size_t len, bool writes)
 static void make_present(uint64_t start, uint64_t len, bool writes)
 {
 	keep_errno();
-	int cancel_state;
 
-	if (!shim_is_large(len))
-		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	make_checked(start, len, writes);
-	pthread_setcancelstate(cancel_state, NULL);
+	block_cancellation();
+	if (shim_is_large(len))
+		make_checked(start, len, writes);
 }
 
 /* Before anything is looked at; how large the call is shows later. */

@@ -44,6 +44,7 @@
 #include "preload/shim.h"
 #include "util/large_static.h"
 #include "util/raw_syscalls.h"
+#include "util/scoped.h"
 
 enum { UNKNOWN, CLEAR, FORBIDDEN };
 
@@ -225,10 +226,9 @@ void shim_filter_init(bool harmless_one)
 
 bool shim_filter_allows(void)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	check_inherited();
-	errno = saved_errno;
 	return atomic_load(&filter_state) == CLEAR;
 }
 
@@ -274,16 +274,14 @@ static bool shares_owners_memory(void)
 
 bool shim_filter_seen(bool strict, const void *program)
 {
-	int saved_errno = errno;
+	keep_errno();
 	bool ours;
 
 	/* First: once a filter is set, no system call is safe. */
 	if (!shim_filter_allows())
 		return false;
-	if (!strict && program_lets_work(program)) {
-		errno = saved_errno;
+	if (!strict && program_lets_work(program))
 		return false;
-	}
 	ours = shim_is_ours();
 	if (ours) {
 		if (shim_prefaults)
@@ -297,7 +295,6 @@ bool shim_filter_seen(bool strict, const void *program)
 		in_child = true;
 	else
 		atomic_store(&filter_state, FORBIDDEN);
-	errno = saved_errno;
 	return true;
 }
 
