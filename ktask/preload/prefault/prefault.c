@@ -47,8 +47,6 @@
  */
 #include <errno.h>
 #include <linux/magic.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -60,6 +58,7 @@
 #include <ktask/ktask.h>
 
 #include "ops/lent_threads.h"
+#include "preload/prefault/uninterrupted.h"
 #include "preload/shim.h"
 #include "util/assertion.h"
 #include "util/clock.h"
@@ -117,26 +116,16 @@ static void assert_state(const struct prefault *job, int one, int other)
 }
 
 /* The owner of a job is not interrupted. */
-struct guard {
-	sigset_t signals;
-	int cancel_state;
-};
-
-static void enter_guard(struct guard *guard)
+static void begin_owning(struct uninterrupted *before)
 {
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel_state);
+	uninterrupted_begin(before);
 	shim_set_busy(true);
 }
 
-static void leave_guard(const struct guard *guard)
+static void end_owning(const struct uninterrupted *before)
 {
 	shim_set_busy(false);
-	pthread_setcancelstate(guard->cancel_state, NULL);
-	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
+	uninterrupted_end(before);
 }
 
 /* The block that comes at place @turn of the order above. */
@@ -179,9 +168,9 @@ static bool gives_way(const struct prefault *job)
 }
 
 /*
- * Who waits for the lock may be passed by a thread that reads, for 4 ms.  So none does while
- * the program is in such a call, as far as that is known.  Enter first, then look: a thread
- * that calls finds this one, or this one sees its call.
+ * Threads that read the mappings pass one that waits to write them, for up to 4 ms.  So no
+ * helper begins to read while the program is known to be in a call that writes them.  Enter
+ * first, then look: a thread that calls finds this one, or this one sees its call.
  */
 static int enter_makers(const struct prefault *job)
 {
@@ -196,9 +185,10 @@ static int enter_makers(const struct prefault *job)
 }
 
 /*
- * A thread that gives way is not counted: who dooms the job need not wait for it.  Count
- * first, then check: a thread that dooms the job sees the count, or this thread sees DOOMED.
- * Return: false if that cannot be made now: the program faults on it itself.
+ * Count first, then check: a thread that dooms the job sees the count, or this thread sees
+ * DOOMED.  The thread gives way before it is counted: who dooms the job does not wait for that.
+ *
+ * Return: false if the piece cannot be made now; the program faults on it itself.
  */
 static bool populate_piece(struct prefault *job, size_t start, size_t end)
 {
@@ -405,7 +395,7 @@ void shim_prefault(void *base, size_t len, bool pool, enum shim_made_kind kind,
 		   const void *from)
 {
 	keep_errno();
-	struct guard guard;
+	struct uninterrupted before;
 
 	block_cancellation();
 	if (!can_take(len, pool, from))
@@ -414,9 +404,9 @@ void shim_prefault(void *base, size_t len, bool pool, enum shim_made_kind kind,
 		populate_mapping(base, len, pool, kind);
 		return;
 	}
-	enter_guard(&guard);
+	begin_owning(&before);
 	start_prefault(base, len, pool, kind);
-	leave_guard(&guard);
+	end_owning(&before);
 }
 
 /* Bytes of a mapping that are backed; 0: not a kind that is taken. */
@@ -537,15 +527,15 @@ bool shim_prefault_pending(const void *addr)
 static void stop_all(const void *addr, size_t len, bool again)
 {
 	keep_errno();
-	struct guard guard;
+	struct uninterrupted before;
 
 	if (!atomic_load(&nr_jobs) || !any_overlaps(addr, len) || shim_busy() ||
 	    !shim_is_ours())
 		return;
-	enter_guard(&guard);
+	begin_owning(&before);
 	for (size_t i = 0; i < NR_JOBS; i++)
 		stop_overlapping(&prefault_jobs[i], addr, len, again);
-	leave_guard(&guard);
+	end_owning(&before);
 }
 
 void shim_prefault_stop(const void *addr, size_t len, bool again)

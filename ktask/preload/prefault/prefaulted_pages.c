@@ -29,8 +29,6 @@
  *
  *	L: written by the thread that made the version odd; read any time
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/prefault/uninterrupted.h"
 #include "preload/shim.h"
 #include "util/assertion.h"
 #include "util/large_static.h"
@@ -75,19 +74,11 @@ static atomic_uint table_version; /* odd: somebody changes the table */
 
 /* ---- with the lock ---- */
 
-struct table_lock {
-	sigset_t signals;
-	int cancel_state;
-};
-
-static void lock_table(struct table_lock *held)
+static void lock_table(struct uninterrupted *before)
 {
 	const struct timespec moment = { .tv_nsec = TABLE_POLL_NS };
-	sigset_t all;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &held->signals);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel_state);
+	uninterrupted_begin(before);
 	for (;;) {
 		unsigned version = atomic_load(&table_version) & ~1u;
 
@@ -98,11 +89,10 @@ static void lock_table(struct table_lock *held)
 	}
 }
 
-static void unlock_table(const struct table_lock *held)
+static void unlock_table(const struct uninterrupted *before)
 {
 	atomic_fetch_add(&table_version, 1);
-	pthread_setcancelstate(held->cancel_state, NULL);
-	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
+	uninterrupted_end(before);
 }
 
 static void assert_table_locked(void)
@@ -259,12 +249,12 @@ bool shim_made_add(void *base, size_t len, enum shim_made_kind kind)
 {
 	keep_errno();
 	struct made_range range = whole_pages(base, len);
-	struct table_lock held;
+	struct uninterrupted before;
 	bool added;
 
 	range.kind = kind;
 	range.segment = kind == MADE_SEGMENT ? range.start : 0;
-	lock_table(&held);
+	lock_table(&before);
 	cut_range(range.start, range.end);
 	added = append_entry(&range);
 	if (added && nr_made > NR_ENTRIES &&
@@ -272,7 +262,7 @@ bool shim_made_add(void *base, size_t len, enum shim_made_kind kind)
 		nr_made--;
 		added = false;
 	}
-	unlock_table(&held);
+	unlock_table(&before);
 	return added;
 }
 
@@ -295,29 +285,29 @@ void shim_made_drop(const void *addr, size_t len)
 {
 	keep_errno();
 	struct made_range range = whole_pages(addr, len);
-	struct table_lock held;
+	struct uninterrupted before;
 
 	if (!len || !may_have_entry(range.start, range.end) ||
 	    !may_change_table())
 		return;
-	lock_table(&held);
+	lock_table(&before);
 	cut_range(range.start, range.end);
-	unlock_table(&held);
+	unlock_table(&before);
 }
 
 void shim_made_drop_segment(const void *addr)
 {
 	keep_errno();
-	struct table_lock held;
+	struct uninterrupted before;
 
 	if (!may_change_table())
 		return;
-	lock_table(&held);
+	lock_table(&before);
 	for (size_t i = nr_made; i-- > 0;)
 		if (made_table[i].segment &&
 		    made_table[i].segment == (uintptr_t)addr)
 			remove_entry(i);
-	unlock_table(&held);
+	unlock_table(&before);
 }
 
 /* A change that another thread had begun in the parent will not end here. */
@@ -343,9 +333,9 @@ static size_t copy_bytes(const struct table_copy *copy)
 /* Copy all entries, or only the first ones if no memory can be mapped. */
 static void copy_table(struct table_copy *copy)
 {
-	struct table_lock held;
+	struct uninterrupted before;
 
-	lock_table(&held);
+	lock_table(&before);
 	copy->nr = nr_made;
 	copy->ranges = copy->few;
 	if (copy->nr > NR_SLOTS) {
@@ -360,7 +350,7 @@ static void copy_table(struct table_copy *copy)
 	}
 	for (size_t i = 0; i < copy->nr; i++)
 		copy->ranges[i] = read_entry(i);
-	unlock_table(&held);
+	unlock_table(&before);
 }
 
 static void end_copy(struct table_copy *copy)
@@ -372,16 +362,16 @@ static void end_copy(struct table_copy *copy)
 /* Remove the entry if the table is full. */
 static void forget_touched(const struct made_range *range)
 {
-	struct table_lock held;
+	struct uninterrupted before;
 	size_t i;
 
-	lock_table(&held);
+	lock_table(&before);
 	i = find_entry(range->start, range->end);
 	if (nr_made >= NR_ENTRIES && i != NO_ENTRY &&
 	    made_table[i].start == range->start &&
 	    made_table[i].end == range->end)
 		remove_entry(i);
-	unlock_table(&held);
+	unlock_table(&before);
 }
 
 /* ---- what the program did with it ---- */
