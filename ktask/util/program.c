@@ -63,6 +63,32 @@ static bool find_program(const char *name, char *path, size_t size)
 	return snprintf(path, size, "%s", name) < (int)size && is_program(path);
 }
 
+/* The beginning of a file, with a zero behind it. */
+struct head {
+	ssize_t len;
+	union {
+		ElfW(Ehdr) elf;
+		char text[BINFMT_HEAD_BYTES + 1];
+	};
+};
+
+static void read_head(int fd, struct head *head)
+{
+	memset(head, 0, sizeof(*head));
+	head->len = read(fd, head->text, sizeof(head->text) - 1);
+}
+
+static bool is_elf(const struct head *head)
+{
+	return head->len >= (ssize_t)sizeof(head->elf) &&
+	       !memcmp(head->elf.e_ident, ELFMAG, SELFMAG);
+}
+
+static bool begins_script(const struct head *head)
+{
+	return head->len > 2 && !memcmp(head->text, "#!", 2);
+}
+
 /* "#! INTERPRETER [ARGUMENT]" */
 static bool find_interpreter(const char *line, char *path, size_t size)
 {
@@ -152,22 +178,17 @@ static const char *judge_elf(int fd, const ElfW(Ehdr) * elf)
 /* @path: for a script, set to the interpreter's; *again: judge that file next. */
 static const char *judge_file(char *path, size_t size, bool *again)
 {
-	union {
-		ElfW(Ehdr) elf;
-		char text[BINFMT_HEAD_BYTES];
-	} head = { 0 };
 	const char *why = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t len;
+	struct head head;
 
 	*again = false;
 	if (fd < 0)
 		return NULL;
-	len = read(fd, &head, sizeof(head) - 1);
-	if (len > 2 && !memcmp(head.text, "#!", 2))
+	read_head(fd, &head);
+	if (begins_script(&head))
 		*again = find_interpreter(head.text, path, size);
-	else if (len >= (ssize_t)sizeof(head.elf) &&
-		 !memcmp(head.elf.e_ident, ELFMAG, SELFMAG))
+	else if (is_elf(&head))
 		why = judge_elf(fd, &head.elf);
 	close(fd);
 	return why;
@@ -206,7 +227,7 @@ static bool may_execute(const struct stat *st)
 		(st->st_mode & S_IXUSR && has_capability(CAP_DAC_OVERRIDE)));
 }
 
-/* Nothing may be executed on such a file system.  Where nobody knows it may. */
+/* Nothing may be executed on such a file system.  If that cannot be found out, it may. */
 static bool is_noexec(int dir, const char *path, int flags)
 {
 	bool own = flags & AT_EMPTY_PATH && !*path;
@@ -235,17 +256,10 @@ enum format {
 	FORMAT_BROKEN, /* it is known, but what is to run it is not there */
 };
 
-struct head {
-	ssize_t len;
-	union {
-		ElfW(Ehdr) elf;
-		char text[BINFMT_HEAD_BYTES + 1];
-	};
-};
-
 /* Not by @dir itself, whose offset is the program's, and which may be O_PATH.
  * Return: whether it could be read. */
-static bool read_head(int dir, const char *path, int flags, struct head *head)
+static bool read_head_at(int dir, const char *path, int flags,
+			 struct head *head)
 {
 	char own[32];
 	int fd;
@@ -257,8 +271,7 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	memset(head, 0, sizeof(*head));
-	head->len = read(fd, head->text, sizeof(head->text) - 1);
+	read_head(fd, head);
 	close(fd);
 	return head->len >= 0;
 }
@@ -283,8 +296,7 @@ static bool is_known_machine(unsigned machine)
 
 static bool is_known_elf(const struct head *head)
 {
-	return head->len >= (ssize_t)sizeof(head->elf) &&
-	       !memcmp(head->elf.e_ident, ELFMAG, SELFMAG) &&
+	return is_elf(head) &&
 	       (head->elf.e_type == ET_EXEC || head->elf.e_type == ET_DYN) &&
 	       is_known_machine(head->elf.e_machine);
 }
@@ -302,7 +314,7 @@ static bool is_script(const struct head *head, char *path, size_t size)
 {
 	size_t at = 2 + strspn(head->text + 2, " \t");
 
-	return head->len > 2 && !memcmp(head->text, "#!", 2) &&
+	return begins_script(head) &&
 	       at + strcspn(head->text + at, " \t\n") < BINFMT_HEAD_BYTES &&
 	       find_interpreter(head->text, path, size);
 }
@@ -316,7 +328,7 @@ static enum format find_format(int dir, const char *path, int flags)
 	for (int i = 0; i < READS_MAX; i++) {
 		char *next = interpreters[i % 2];
 
-		if (!read_head(dir, path, flags, &head))
+		if (!read_head_at(dir, path, flags, &head))
 			return FORMAT_KNOWN;
 		if (!binfmt_misc_matches(head.text, path, next,
 					 sizeof(*interpreters)) &&
