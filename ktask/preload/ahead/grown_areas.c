@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ops/mapping.h"
@@ -24,6 +23,7 @@
 #include "util/file.h"
 #include "util/large_static.h"
 #include "util/memory.h"
+#include "util/present_samples.h"
 
 #define NR_KNOWN 128
 #define NR_NOTED 8
@@ -203,21 +203,12 @@ static uintptr_t skip_decided(uintptr_t at, uintptr_t end, uintptr_t *next)
 	return at < end ? at : end;
 }
 
-static bool is_present(uintptr_t at)
-{
-	unsigned char present = 0;
-
-	return !syscall(SYS_mincore, at & ~(AHEAD_PAGE_BYTES - 1),
-			AHEAD_PAGE_BYTES, &present) &&
-	       present & 1;
-}
-
 static bool is_all_present(uintptr_t start, uintptr_t end)
 {
 	size_t part = (end - start) / NR_SAMPLES;
 
 	for (size_t i = 0; i < NR_SAMPLES; i++)
-		if (!is_present(start + i * part + part / 2))
+		if (!page_is_present(start + i * part + part / 2))
 			return false;
 	return true;
 }

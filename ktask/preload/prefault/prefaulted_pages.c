@@ -40,6 +40,7 @@
 #include "preload/shim.h"
 #include "util/assertion.h"
 #include "util/large_static.h"
+#include "util/present_samples.h"
 #include "util/scoped.h"
 
 /* Mappings, and parts of them that holes have left. */
@@ -399,12 +400,9 @@ static uintptr_t sample_page(const struct made_range *range, size_t nr,
  * Was the page made, or will it be?  A job may have ended early.  An absent page must not
  * be read, because reading would map it.
  */
-static bool is_made(uintptr_t at, uintptr_t page)
+static bool is_made(uintptr_t at)
 {
-	unsigned char present = 0;
-
-	return shim_prefault_waits ||
-	       (!mincore((void *)at, page, &present) && present & 1) ||
+	return shim_prefault_waits || page_is_present(at) ||
 	       shim_prefault_pending((void *)at);
 }
 
@@ -442,7 +440,7 @@ static size_t untouched_bytes(const struct made_range *range, size_t most)
 	for (size_t i = 0; i < nr; i++) {
 		uintptr_t at = sample_page(range, nr, i, page);
 
-		if (is_made(at, page))
+		if (is_made(at))
 			pages[nr_pages++] =
 				(struct iovec){ (void *)at, SAMPLE_BYTES };
 	}
