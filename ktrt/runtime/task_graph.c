@@ -39,7 +39,9 @@ struct block {
 
 static void *block_new(struct ktrt_graph *graph, size_t bytes)
 {
-	struct block *block = malloc(sizeof(*block) + bytes);
+	struct block *block = bytes <= SIZE_MAX - sizeof(*block)
+				      ? malloc(sizeof(*block) + bytes)
+				      : NULL;
 
 	if (!block)
 		return NULL;

@@ -92,6 +92,9 @@ static inline bool is_wanted(const struct worker *w, const struct part *part,
 	       likely(!(w->current->flags & TASK_FINAL));
 }
 
+/* Memory for a value does not wrap here if it did not in new_loop(). */
+_Static_assert(sizeof(struct later) <= sizeof(struct loop), "less is added");
+
 /* Make what begins at @first a task.  Return: false if that failed, and the part still has
  * all. */
 static bool leave_from(struct part *part, size_t first, struct later **later)
@@ -323,7 +326,9 @@ static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
 static struct loop *new_loop(size_t grain, const void *neutral, size_t bytes,
 			     void *arg)
 {
-	struct loop *loop = malloc(sizeof(*loop) + bytes);
+	struct loop *loop = bytes <= SIZE_MAX - sizeof(*loop)
+				    ? malloc(sizeof(*loop) + bytes)
+				    : NULL;
 
 	if (!loop)
 		return NULL;
