@@ -73,6 +73,8 @@ my %shapes = (
 		 nodes(['0', '1', '2-3', ''], [512, 512, 768, 1280],
 		       [10, 20, 20, 30], [20, 10, 20, 30], [20, 20, 10, 30],
 		       [30, 30, 30, 10])],
+	# Memory for two whole gigantic pages: a job for a file, in which each is one.
+	gigantic => ['gigantic pages', 'series.gigantic=2', '-smp', 2, '-m', 7168],
 	vfio => ['VFIO', $vfio_words, @vfio],
 	# The same with as many processes that compute as there are CPUs.
 	neighbours => ['one node and neighbours', 'series.neighbours=2', '-smp', 2,
@@ -217,6 +219,14 @@ sub by_padata
 		&& $log !~ /deferred pages initialised in \d+ms by/;
 }
 
+sub by_job
+{
+	my ($log) = @_;
+
+	return $log =~ /deferred pages initialised in \d+ms by [2-9] threads/
+		&& $log !~ /node \d+ deferred pages initialised/;
+}
+
 # build_guest(DIR, COMMANDS): these shell commands put more into DIR/initrd.
 sub build_guest
 {
@@ -244,6 +254,8 @@ sub test_series
 
 		compare_facts($title, $plain, $patched);
 		next unless $shape eq 'one';
+		result(by_job(slurp("$dir/log")),
+		       "$title: struct pages are initialised by a job of several threads");
 		my $shipped = facts_of($at, $dir, 'ktask', $by_default, $shape);
 		my $alone = facts_of($at, $dir, 'ktask', $without_helpers, $shape);
 
@@ -264,7 +276,7 @@ sub test_debug
 
 	choose_machine(1, 1);
 	build_guest($dir);
-	facts_of($at, $dir, 'ktask', $with_helpers, $_) for @wanted;
+	facts_of($at, $dir, 'ktask', "$with_helpers series.debug=$debug", $_) for @wanted;
 	finish();
 }
 

@@ -11,5 +11,5 @@ use lib $FindBin::Bin;
 use Series;
 
 test_series('7.x', @ARGV ? @ARGV : $ENV{KTASK_TEST_ALL_SHAPES}
-	? qw(one two vfio flush four vfio_two device days
+	? qw(one two vfio flush gigantic four vfio_two device days
 	   days_vfio) : qw(one vfio));

@@ -91,14 +91,33 @@ static void use_clients(void *arg)
 	count_outcome(counts, resize_pool());
 }
 
+static bool is_kasan(void)
+{
+	char debug[16];
+
+	option_text("debug", debug, sizeof(debug));
+	return !strcmp(debug, "kasan");
+}
+
+bool allocations_can_fail(void)
+{
+	bool can = can_fail();
+
+	if (is_kasan())
+		check_that(can, "this kernel can have allocations fail");
+	return can;
+}
+
 void check_failing_clients(void)
 {
 	struct counts *counts = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status = 0;
 
-	if (!can_fail() || pool_set(&pool_2m, PAGES) < PAGES)
+	if (!allocations_can_fail())
 		return;
+	check_that(pool_set(&pool_2m, PAGES) == PAGES,
+		   "there is a pool for clients whose allocations fail");
 	for (int i = 0; i < NR_FAILING_PERCENTS && !status; i++) {
 		begin_failing(failing_percents[i]);
 		status = run_child(use_clients, counts);
@@ -122,13 +141,19 @@ void check_no_leaks(void)
 {
 	static char text[65536];
 	char *save = NULL;
+	int error = 0;
 
-	if (access(LEAK_FILE, F_OK))
+	if (access(LEAK_FILE, F_OK)) {
+		if (is_kasan())
+			check_that(false, "this kernel looks for leaks");
 		return;
-	for (int i = 0; i < 2; i++) {
-		sleep(6);
-		write_text(LEAK_FILE, "scan");
 	}
+	for (int i = 0; i < 2 && !error; i++) {
+		sleep(6);
+		error = write_text(LEAK_FILE, "scan");
+	}
+	/* It gives up where it has no memory for what it knows. */
+	check_that(!error, "memory is searched for leaks: errno %d", error);
 	read_text(LEAK_FILE, text, sizeof(text));
 	check_that(!text[0], "nothing was leaked");
 	for (char *line = strtok_r(text, "\n", &save); line;

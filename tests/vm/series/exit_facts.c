@@ -198,13 +198,16 @@ static void run_out_of_memory(void)
 	long current;
 
 	mkdir(GROUP_DIR "/full", 0755);
-	write_number(GROUP_DIR "/full/memory.max", (long)GROUP_MAX);
+	check_that(!write_number(GROUP_DIR "/full/memory.max", (long)GROUP_MAX),
+		   "memory of a group can be limited");
 	run_child(fill_group, NULL);
 	read_use(&before);
 	for (int i = 0; i < ROUNDS; i++)
 		killed += run_child(fill_group, NULL) == 1000 + SIGKILL;
 	current = number_in(GROUP_DIR "/full/memory.current", NULL);
 	tell_fact_number(killed, "out of memory: killed");
+	check_that(killed == ROUNDS, "a group that is full is killed: %d of %d",
+		   killed, ROUNDS);
 	tell_fact_number(
 		number_in(GROUP_DIR "/full/memory.events", "oom_kill "),
 		"out of memory: counted by the group");

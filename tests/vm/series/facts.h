@@ -44,6 +44,10 @@ void begin_set(const char *name);
 void check_that(bool right, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* skip_check - counted as skipped: what cannot be here, and why */
+void skip_check(const char *reason, const char *name, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* note_line - a line for people */
 void note_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -62,6 +66,12 @@ long read_option(const char *name, long otherwise);
 void option_text(const char *name, char *text, size_t size);
 
 unsigned nr_nodes(void);
+
+/* is_of_series - one that the series built: it has what guest.config says */
+bool is_of_series(void);
+
+/* helpers_expected - this kernel has ktask, and was not told to do without them */
+bool helpers_expected(void);
 
 /* pool_number - of "free_hugepages" and its like; @nid may be -1 for all nodes */
 long pool_number(const struct pool *pool, int nid, const char *what);
@@ -118,7 +128,7 @@ long hosts_found_short(void);
  *
  * Both are repeated until one works, for minutes: the only helper may be on its way from
  * the job before, and the guest's CPUs get the host's when they can.  Nothing is said of
- * a kernel that has no helpers.
+ * a kernel that has no helpers; one that cannot count them fails.
  */
 #define HELPER_SECONDS 300
 
@@ -145,9 +155,11 @@ void tell_quota_facts(void);
 void tell_bad_days(void);
 void tell_own_tests(void);
 
-/* On kernels that find errors: verdicts, with allocations that fail, and of leaks */
+/* On kernels that find errors: verdicts, with allocations that fail, and of leaks.
+ * allocations_can_fail() is itself a verdict where series.debug=kasan. */
 #define NR_FAILING_PERCENTS 4
 extern const unsigned failing_percents[NR_FAILING_PERCENTS];
+bool allocations_can_fail(void);
 void check_failing_clients(void);
 void check_no_leaks(void);
 

@@ -130,6 +130,14 @@ static void set_policy(int policy, unsigned long nodes)
 		nodes ? 64 : 0);
 }
 
+static bool has_policy(int policy)
+{
+	int now = -1;
+
+	return !syscall(SYS_get_mempolicy, &now, NULL, 0, NULL, 0) &&
+	       now == policy;
+}
+
 static void fill_under_policy(void *arg)
 {
 	const struct placed *placed = arg;
@@ -137,6 +145,11 @@ static void fill_under_policy(void *arg)
 	int fd = open_file(&pool_2m, 0), error;
 
 	set_policy(placed->policy, placed->nodes);
+	if (nr_nodes() == 1 && !(placed->nodes & 1))
+		skip_check("one node", "the policy %s is set", placed->name);
+	else
+		check_that(has_policy(placed->policy), "the policy %s is set",
+			   placed->name);
 	error = allocate_range(fd, 0, 0, placed->pages * (off_t)HUGE);
 	set_policy(MPOL_DEFAULT, 0);
 	snprintf(when, sizeof(when), "under the policy %s", placed->name);
@@ -183,8 +196,7 @@ static void fill_without_policy(void)
 	do {
 		before = helpers_worked();
 		stayed = fill_from_one_node(&of_others);
-		helped = before < 0 || read_option("alone", 0) ||
-			 helpers_worked() > before;
+		helped = !helpers_expected() || helpers_worked() > before;
 		nr_wrong += stayed && of_others;
 	} while ((!stayed || !helped || of_others) &&
 		 nr_wrong < WRONG_TRIES_MAX && seconds_now() < until);
@@ -289,15 +301,13 @@ static void fill_in_small_group(void *arg)
 static void fill_beyond_group_limit(void)
 {
 	mkdir(GROUP_DIR "/huge", 0755);
-	tell_fact_number(
-		write_number(GROUP_DIR "/huge/hugetlb.2MB.max", 20 * HUGE),
-		"group: a limit can be set");
+	check_that(!write_number(GROUP_DIR "/huge/hugetlb.2MB.max", 20 * HUGE),
+		   "huge pages of a group can be limited");
 	tell_fact_number(run_child(fill_in_small_group, NULL), "group: child");
 	tell_fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
 			 "group left: charged");
-	tell_fact_number(
-		number_in(GROUP_DIR "/huge/hugetlb.2MB.events", "max ") > 0,
-		"group: its limit was met");
+	check_that(number_in(GROUP_DIR "/huge/hugetlb.2MB.events", "max ") > 0,
+		   "the limit of a group was met");
 	rmdir(GROUP_DIR "/huge");
 }
 
@@ -400,16 +410,59 @@ static void kill_in_the_middle(void)
 
 /* ---- gigantic pages ---- */
 
-/* Checks and no facts: whether there is such a page is chance. */
+static int gigantic_file = -1;
+static long gigantic_pages;
+
+static void empty_gigantic_file(void)
+{
+	allocate_range(gigantic_file,
+		       FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		       gigantic_pages * (off_t)GIB);
+}
+
+static void fill_gigantic_file(void)
+{
+	allocate_range(gigantic_file, 0, 0, gigantic_pages * (off_t)GIB);
+}
+
+/* Of several pages: a job for the file, within which each page is one. */
+static void fill_gigantic_with_helpers(long nr)
+{
+	gigantic_pages = nr;
+	gigantic_file = open_file(&pool_1g, 0);
+	check_helped(empty_gigantic_file, fill_gigantic_file,
+		     nr > 1 ? "helpers fill a file of gigantic pages"
+			    : "helpers clear a gigantic page");
+	close(gigantic_file);
+}
+
+/*
+ * Whether there are as many as the machine has memory for.  Of several nodes none has a
+ * whole one that is free.
+ */
+static bool are_as_many_as_fit(long nr)
+{
+	long wanted = read_option("gigantic", 1);
+
+	if (nr < 1 && (nr_nodes() > 1 || !is_of_series())) {
+		skip_check("no node has such a range of free memory",
+			   "there is a gigantic page");
+		return false;
+	}
+	check_that(nr == wanted, "there are gigantic pages: %ld of %ld", nr,
+		   wanted);
+	return nr == wanted;
+}
+
+/* Checks and no facts: on machines of several nodes it is chance. */
 void tell_gigantic_facts(void)
 {
 	long nr = pool_number(&pool_1g, -1, "nr_hugepages");
 	int fd, error;
 
-	if (nr <= 0) {
-		note_line("no gigantic page could be had");
+	if (!are_as_many_as_fit(nr))
 		return;
-	}
+	fill_gigantic_with_helpers(nr);
 	soil_pool(&pool_1g, nr);
 	fd = open_file(&pool_1g, 0);
 	error = allocate_range(fd, 0, 0, nr * (off_t)GIB);
@@ -428,6 +481,7 @@ void tell_gigantic_facts(void)
 	close(fd);
 	check_that(pool_number(&pool_1g, -1, "free_hugepages") == nr,
 		   "gigantic pages are given back");
+	tell_fact_number(pool_set(&pool_1g, 0), "gigantic pages left at last");
 }
 
 void tell_file_facts(void)

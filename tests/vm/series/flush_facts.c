@@ -142,7 +142,7 @@ static void unmap_under_touchers(struct findings *findings)
 /* Helpers come when they can: some rounds more until one was there. */
 static void unmap_by_rounds(struct findings *findings)
 {
-	bool may_help = helpers_worked() >= 0 && !read_option("alone", 0);
+	bool may_help = helpers_expected();
 	double until = seconds_now() + HELPER_SECONDS;
 
 	for (int i = 0; i < ROUNDS || (may_help && !findings->helped &&
@@ -166,7 +166,10 @@ static void touch_what_goes(void *arg)
 	check_that(!findings.late,
 		   "each touch behind munmap() faults: %d do not",
 		   findings.late);
-	note_line("rounds of munmap() with a helper: %d", findings.helped);
+	if (helpers_expected())
+		check_that(findings.helped,
+			   "helpers unmap what other CPUs use: in %d rounds",
+			   findings.helped);
 }
 
 /* The kernel says so when it begins; what it was told counts once its log has lost

@@ -74,6 +74,18 @@ void check_that(bool right, const char *name, ...)
 	va_end(args);
 }
 
+void skip_check(const char *reason, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	fprintf(verdict_file, "ok %u - ", ++*nr_checks);
+	vfprintf(verdict_file, name, args);
+	fprintf(verdict_file, " # SKIP %s\n", reason);
+	fflush(verdict_file);
+	va_end(args);
+}
+
 void note_line(const char *format, ...)
 {
 	va_list args;
@@ -174,6 +186,28 @@ unsigned nr_nodes(void)
 	return nr;
 }
 
+/* As ktask/kernel/series/build names them: "6.12.1-plain", "6.12.1-ktask-KEY". */
+static bool has_suffix(const char *suffix)
+{
+	char version[300];
+
+	read_text("/proc/sys/kernel/osrelease", version, sizeof(version));
+	return strstr(version, suffix);
+}
+
+bool is_of_series(void)
+{
+	return has_suffix("-plain") || has_suffix("-ktask-");
+}
+
+bool helpers_expected(void)
+{
+	bool has_ktask =
+		has_suffix("-ktask-") || !access("/sys/module/ktask", F_OK);
+
+	return has_ktask && !read_option("alone", 0);
+}
+
 long pool_number(const struct pool *pool, int nid, const char *what)
 {
 	char path[200];
@@ -241,9 +275,9 @@ long hosts_found_short(void)
 void check_helped(void (*prepare)(void), void (*work)(void), const char *name)
 {
 	double until = seconds_now() + HELPER_SECONDS;
-	long before = helpers_worked();
+	long before;
 
-	if (before < 0 || read_option("alone", 0))
+	if (!helpers_expected())
 		return;
 	do {
 		if (prepare)
@@ -267,6 +301,13 @@ static void mount_all(void)
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	mount("cgroup2", GROUP_DIR, "cgroup2", 0, "memory_hugetlb_accounting");
 	write_text(GROUP_DIR "/cgroup.subtree_control", "+memory +hugetlb");
+}
+
+/* Now it may be that there is none yet. */
+static void have_gigantic_pages(long nr)
+{
+	for (int i = 0; i < 20 && pool_set(&pool_1g, nr) < nr; i++)
+		write_text("/proc/sys/vm/compact_memory", "1");
 }
 
 static void tell_facts(void)
@@ -298,10 +339,14 @@ static void tell_facts(void)
 		tell_flush_facts();
 		return;
 	}
+	if (read_option("gigantic", 0)) {
+		have_gigantic_pages(read_option("gigantic", 0));
+		tell_gigantic_facts();
+		return;
+	}
 	tell_boot_facts();
-	/* Later there is no such range, and now it may be that there is none. */
-	for (int i = 0; i < 20 && pool_set(&pool_1g, 1) <= 0; i++)
-		write_text("/proc/sys/vm/compact_memory", "1");
+	/* Later there is no such range. */
+	have_gigantic_pages(1);
 	tell_pool_facts();
 	tell_file_facts();
 	tell_gigantic_facts();

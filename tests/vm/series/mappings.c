@@ -72,13 +72,18 @@ static char *map_small(size_t *len)
 	return addr;
 }
 
+static bool has_huge_pages(void)
+{
+	return number_in("/proc/self/smaps_rollup", "AnonHugePages:") > 0;
+}
+
 static char *map_huge(size_t *len)
 {
 	char *addr = map_memory(*len, MADV_HUGEPAGE);
 
 	if (addr)
 		populate_memory(addr, *len);
-	return addr;
+	return has_huge_pages() ? addr : NULL;
 }
 
 /* In one mapping. */
@@ -95,7 +100,7 @@ static char *map_small_and_huge(size_t *len)
 	populate_memory(addr, small);
 	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	populate_memory(addr + small, *len - small);
-	return addr;
+	return has_huge_pages() ? addr : NULL;
 }
 
 /* One page in four, and a gap of page tables that are not there. */
@@ -239,8 +244,11 @@ void read_use(struct use *use)
 	write_text("/proc/sys/vm/drop_caches", "4");
 	write_text("/proc/sys/vm/drop_caches", "1");
 	write_text("/proc/sys/vm/stat_refresh", "1");
-	for (size_t i = 0; i < NR_USES; i++)
+	for (size_t i = 0; i < NR_USES; i++) {
 		use->pages[i] = number_in("/proc/vmstat", use_names[i]);
+		if (use->pages[i] < 0)
+			check_that(false, "the kernel counts %s", use_names[i]);
+	}
 	use->pages[NR_USES] = pool_number(&pool_2m, -1, "free_hugepages");
 }
 

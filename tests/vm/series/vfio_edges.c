@@ -79,14 +79,16 @@ static void move_limit(void)
 {
 	struct limited limited = { .addr = map_memory(LONG_LEN,
 						      MADV_NOHUGEPAGE) };
+	int unlimited = 0;
 
 	populate_memory(limited.addr, LONG_LEN / 2);
 	for (size_t i = 0; i < NR_LIMITS; i++) {
 		limited.bytes = LONG_LEN / (NR_LIMITS - 1) * i;
-		run_child(map_under_limit, &limited);
+		unlimited += !!run_child(map_under_limit, &limited);
 		limited.bytes += PAGE;
-		run_child(map_under_limit, &limited);
+		unlimited += !!run_child(map_under_limit, &limited);
 	}
+	check_that(!unlimited, "locked memory can be limited");
 	munmap(limited.addr, LONG_LEN);
 }
 
@@ -107,7 +109,9 @@ static void map_beyond_group_limit(void)
 	long pins = pinned_pages();
 
 	mkdir(GROUP_DIR "/device", 0755);
-	write_number(GROUP_DIR "/device/memory.max", (long)GROUP_MAX);
+	check_that(
+		!write_number(GROUP_DIR "/device/memory.max", (long)GROUP_MAX),
+		"memory of a group with a device can be limited");
 	run_child(map_in_small_group, NULL);
 	unmap_all();
 	read_use(&before);
@@ -178,6 +182,8 @@ void tell_vfio_tables(void)
 	char *addr;
 
 	tell_fact_number(nr, "vfio: gigantic pages");
+	check_that(nr > 0 && table_pages() >= 0,
+		   "there are gigantic pages, and tables are counted");
 	if (nr < 1)
 		return;
 	addr = map_pool(&pool_1g, len);

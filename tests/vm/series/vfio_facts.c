@@ -50,10 +50,23 @@ static void map_and_unmap(const char *name, char *addr, size_t len,
 	tell_charges(when);
 }
 
+/* Otherwise equal facts of it would mean nothing. */
+static void check_pins_are_counted(char *addr)
+{
+	long before = pinned_pages();
+	int error = map_for_device(addr, PAGE, 0);
+
+	check_that(!error && pinned_pages() == before + 1,
+		   "a page that is pinned is counted: errno %d", error);
+	unmap_for_device(PAGE, 0);
+	madvise(addr, PAGE, MADV_DONTNEED);
+}
+
 static void map_anonymous(void)
 {
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
 
+	check_pins_are_counted(addr);
 	map_and_unmap("absent small pages", addr, LEN, 0);
 	populate_memory(addr, LEN);
 	map_and_unmap("present small pages", addr, LEN, 0);
@@ -198,7 +211,7 @@ static void check_failing_mappings(void)
 	unsigned wrong = 0, failed = 0;
 	int error, last = 0;
 
-	if (!can_fail())
+	if (!allocations_can_fail())
 		return;
 	for (int i = 0; i < 2 * NR_FAILING_PERCENTS; i++) {
 		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
@@ -266,7 +279,9 @@ void tell_vfio_facts(void)
 	map_hugetlb();
 	map_with_hole();
 	map_what_nobody_has();
-	run_child(map_beyond_limit, map_memory(LEN, MADV_NOHUGEPAGE));
+	check_that(
+		!run_child(map_beyond_limit, map_memory(LEN, MADV_NOHUGEPAGE)),
+		"a limit of locked memory can be set");
 	tell_charges("after a limit");
 	check_failing_mappings();
 	kill_in_the_middle();

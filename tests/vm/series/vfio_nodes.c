@@ -30,8 +30,10 @@ static void count_nodes(const char *addr, long nr[NODES_MAX + 1])
 	for (size_t i = 0; i < NR_PAGES; i++)
 		pages[i] = (void *)(addr + i * PAGE);
 	memset(nr, 0, sizeof(long[NODES_MAX + 1]));
-	if (syscall(SYS_move_pages, 0, NR_PAGES, pages, NULL, nodes, 0))
+	if (syscall(SYS_move_pages, 0, NR_PAGES, pages, NULL, nodes, 0)) {
+		check_that(false, "the kernel says where pages are");
 		return;
+	}
 	for (size_t i = 0; i < NR_PAGES; i++)
 		nr[nodes[i] >= 0 && nodes[i] < NODES_MAX ? nodes[i]
 							 : ELSEWHERE]++;
@@ -62,14 +64,16 @@ static void map_under_policy(void *arg)
 {
 	const struct placed *placed = arg;
 	char *addr = map_memory(LEN, placed->advice);
-	long nr[NODES_MAX + 1];
+	long nr[NODES_MAX + 1], refused;
 	int error;
 
 	if (placed->of_range)
-		syscall(SYS_mbind, addr, LEN, placed->policy, &placed->nodes,
-			64, 0);
+		refused = syscall(SYS_mbind, addr, LEN, placed->policy,
+				  &placed->nodes, 64, 0);
 	else
-		syscall(SYS_set_mempolicy, placed->policy, &placed->nodes, 64);
+		refused = syscall(SYS_set_mempolicy, placed->policy,
+				  &placed->nodes, 64);
+	check_that(!refused, "vfio, %s: it can be set", placed->name);
 	error = map_for_device(addr, LEN, 0);
 	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 	tell_fact_number(error, "vfio, %s: errno", placed->name);
@@ -115,8 +119,7 @@ static void map_without_policy(void)
 	do {
 		before = helpers_worked();
 		of_others = map_on_own_node();
-		helped = before < 0 || read_option("alone", 0) ||
-			 helpers_worked() > before;
+		helped = !helpers_expected() || helpers_worked() > before;
 		nr_wrong += of_others > 0;
 	} while ((of_others || !helped) && nr_wrong < WRONG_TRIES_MAX &&
 		 seconds_now() < until);
