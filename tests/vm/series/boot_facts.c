@@ -4,7 +4,8 @@
  * each node spans, has, and manages.
  *
  * The kernel's own image lies on node 0 and is not of one size, so that what is
- * managed is not compared there.
+ * managed is not compared there.  Nor is memory of devices (zone Device), which is on the
+ * node of the CPU that met the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,9 @@ static void tell_zone(int nid, const char *zone, const char *lines)
 		at = strstr(lines, label);
 		if (at)
 			sscanf(at + strlen(label), "%ld", &value);
+		if (value < 0)
+			check_that(false, "zone %s says what is %s", zone,
+				   names[i]);
 		tell_fact_number(value, "node %d zone %s %s", nid, zone,
 				 names[i]);
 	}
@@ -39,7 +43,8 @@ void tell_boot_facts(void)
 
 	read_text("/proc/zoneinfo", text, sizeof(text));
 	while ((at = strstr(at, "Node "))) {
-		if (sscanf(at, "Node %d, zone %31s", &nid, zone) == 2) {
+		if (sscanf(at, "Node %d, zone %31s", &nid, zone) == 2 &&
+		    strcmp(zone, "Device")) {
 			tell_zone(nid, zone, at);
 			nr++;
 		}

@@ -148,6 +148,7 @@ void tell_vfio_tables(void);
 void tell_driver_facts(void);
 void tell_unmap_facts(void);
 void tell_exit_facts(void);
+void tell_mirror_facts(void);
 void tell_flush_facts(void);
 void tell_charge_facts(void);
 void tell_device_facts(void);

@@ -352,6 +352,7 @@ static void tell_facts(void)
 	tell_gigantic_facts();
 	tell_unmap_facts();
 	tell_exit_facts();
+	tell_mirror_facts();
 	tell_charge_facts();
 	check_failing_clients();
 	note_line("helpers that worked in jobs: %ld", helpers_worked());
