@@ -46,7 +46,7 @@ static void try_bytes(size_t bytes)
 			 -ENOMEM);
 }
 
-static void refused(void **state)
+static void wrapped_sizes_are_refused(void **state)
 {
 	if (KTEST_TSAN)
 		ktest_skip("the thread sanitizer ends who asks for so much");
@@ -59,4 +59,4 @@ static void refused(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(refused))
+KTEST_MAIN(KTEST(wrapped_sizes_are_refused))
