@@ -8,7 +8,7 @@
  * The idea is that of the kernel's proposed sparse mask of overloaded CPUs
  * (Sistare, "steal tasks to improve CPU utilization", 2018).
  *
- * Locking: there is no lock.  The declaration of a mask (rt.h) says who writes its flags.
+ * Locking: there is no lock.  The declaration of a mask (runtime_state.h) says who writes its flags.
  * Any thread reads them: by atomic operations.
  */
 #ifndef RUNTIME_SPARSE_MASK_H

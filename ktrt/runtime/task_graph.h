@@ -10,7 +10,7 @@
  *	S: the thread that makes, settles, or runs it, and not while nodes are done
  *	A: any worker: by atomic operations
  *
- * Fields of a node (rt.h) that are not A are S.  One exception: the worker that spoils a
+ * Fields of a node (task_record.h) that are not A are S.  One exception: the worker that spoils a
  * node before it is ready changes its function.
  */
 #ifndef RUNTIME_TASK_GRAPH_H
