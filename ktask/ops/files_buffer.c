@@ -27,7 +27,7 @@
 #define BUFFER_BYTES MIB
 #define AREA_BYTES (FILES_SLABS * SLAB_BYTES)
 
-/* Machines of 32 bits have a call that counts pages, of no difference for the first one. */
+/* Machines of 32 bits have a call whose offset counts pages.  Here the offset is 0. */
 #ifdef SYS_mmap2
 #define MAP_CALL SYS_mmap2
 #else
@@ -48,8 +48,8 @@
 #define IS_WATCHED false
 #endif
 
-/* Past the C library, as all calls here: the preload shim takes its functions over, and an
- * area is large enough for that. */
+/* Not by the C library's function, which the preload shim takes over: an area is large enough
+ * for that.  So are the other calls here that it would take over. */
 static char *map_memory(size_t len, int prot)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -101,7 +101,8 @@ static char *map_slabs(size_t len, int prot)
 	return at + before;
 }
 
-/* A program may have asked that all it maps be locked, and so present at once. */
+/* Without access at first: if the program has asked that all it maps be locked, the kernel
+ * would make all pages at once. */
 void files_buffers_map(struct files_buffers *buffers)
 {
 	char *area = map_slabs(AREA_BYTES, PROT_NONE);

@@ -3,11 +3,10 @@
  * See lent_lock.h.  A mutex with PTHREAD_PRIO_INHERIT does not help: the kernel boosts no
  * thread for one without a real-time policy.
  *
- * A holder gives back what it was lent before it releases the lock, because from then on
- * its caller may lend it a priority for the end of its chunk.  If it gets no CPU at that
- * moment, it is lent the priority again, perhaps when it has looked for that already.  It
- * keeps it then until it releases a lock the next time, which may be several jobs later if
- * they follow each other closely.
+ * A holder returns a loan before it releases the lock, because after that it must keep what
+ * its caller lends it for the end of its chunk.  If the holder loses its CPU between the two,
+ * a waiter may lend it a priority once more.  It keeps that one until it releases a lock the
+ * next time, which may be several jobs later if they follow each other closely.
  *
  * Locking: there is none but the mutex.  The fields are atomic, and of any thread.
  */

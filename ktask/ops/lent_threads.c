@@ -46,7 +46,7 @@ static void lend_at(struct lent_threads *threads, int index,
 
 	if (!tid || !prio_is_lowest(tid))
 		return;
-	/* First: it looks when it leaves. */
+	/* Note the loan first: the helper looks for it when it leaves. */
 	atomic_store(&threads->lent[index], tid);
 	if (atomic_load(&threads->tids[index]) == tid)
 		prio_lend(tid, own);

@@ -4,10 +4,9 @@
  * the lock of the process's mappings: whoever is about to wait for that lock lends them
  * its priority.
  *
- * Behaves badly if a thread lends in the moment in which a helper leaves: that one keeps
- * the priority until it has entered again, found room and left, or the series of jobs is
- * over.  If its job is known to block by then, it keeps the priority until the end of its
- * item.
+ * Behaves badly if a thread lends in the moment in which a helper leaves: the helper keeps
+ * the priority until it leaves the next time, or until the series of jobs is over.  If its
+ * job is known to block by then, it keeps the priority until the end of its item.
  *
  * Locking: there is no lock.  Each field is atomic, and written by any thread.
  */
@@ -27,13 +26,14 @@ struct lent_threads {
 	_Atomic pid_t lent[LENT_THREADS_MAX]; /* who was lent something there */
 };
 
-/** lent_threads_enter - by a helper, before its system call; Return: for the next call */
+/** lent_threads_enter - by a helper, before its system call.  Return: what it passes to
+ * lent_threads_leave(); negative if there is no room, and it is lent nothing */
 int lent_threads_enter(struct lent_threads *threads);
 
-/** lent_threads_leave - behind it: gives back what was lent */
+/** lent_threads_leave - behind the system call: returns what was lent */
 void lent_threads_leave(struct lent_threads *threads, int index);
 
-/** lent_threads_lend - to all that have entered; of any thread, a load if there is none */
+/** lent_threads_lend - by any thread, to all that have entered; if none has, it is a load */
 void lent_threads_lend(struct lent_threads *threads);
 
 /** lent_threads_forked - in the child of a fork, where none of them exists */
