@@ -3,7 +3,7 @@
  * Groups of tasks, external events, and running one task to its end.
  *
  * Groups may outlive their runtime: all of their tasks are complete then, but codes that
- * nobody has waited for are still there.  In the child of a fork that was not in
+ * nobody has waited for are still there, and a wait returns them with and without a runtime.  In the child of a fork that was not in
  * between, tasks of a group may be lost.
  *
  * Locking: rt.h.
@@ -135,6 +135,9 @@ int ktrt_group_wait(struct ktrt_group *group)
 	struct worker *w = current_worker();
 	int error;
 
+	/* All tasks ended before their runtime did, unless they were lost by a fork. */
+	if (!rt_runs() && is_complete(group))
+		return error_take(&group->error);
 	if (!w || (!group_is_current(group) && !is_complete(group)))
 		return -ESRCH;
 	help_group(w, group);

@@ -336,7 +336,7 @@ KTRT_API int ktrt_run(ktrt_func func, void *arg);
 KTRT_API int ktrt_group_new(struct ktrt_group **group);
 
 /* ktrt_group_wait - wait until its tasks are complete; returns their first code, which goes
- * to the group only, and is kept for a later runtime.  One thread at a time. */
+ * to the group only, and is kept after the runtime has ended: any thread gets it then. */
 KTRT_API int ktrt_group_wait(struct ktrt_group *group);
 
 /* ktrt_group_cancel - its tasks that have not started fail with -ECANCELED; any thread */

@@ -175,27 +175,57 @@ inline void nap() noexcept
 	nanosleep(&time, nullptr);
 }
 
-/*
- * As ktrt_group_wait(), but in any thread: it is attached while it waits.
- * @error: 0, or why it could not wait.  -ESRCH: everything was waited for when the
- * runtime ended.
- */
-inline int wait_anywhere(ktrt_group *group, int &error) noexcept
+/* A code is there once, but lost tasks stay lost: then this returns -ESRCH. */
+inline int wait_twice(ktrt_group *group, bool &lost) noexcept
 {
-	int code = ktrt_group_wait(group);
+	int code = ktrt_group_wait(group), again;
 
-	error = 0;
-	/* In an attached thread -ESRCH is the group's code. */
-	if (code != -ESRCH || ktrt_thread_index() >= 0)
+	lost = false;
+	if (code != -ESRCH)
 		return code;
+	again = ktrt_group_wait(group);
+	lost = again == -ESRCH;
+	return again ? again : code;
+}
+
+/* Attach the thread while it waits.  -ESRCH: there is no runtime any more. */
+inline int wait_attached(ktrt_group *group, int &error, bool &lost) noexcept
+{
+	int code = 0;
+
 	/* The limit of attached threads is reached. */
 	while ((error = ktrt_attach()) == -EAGAIN)
 		nap();
-	if (error)
-		return 0;
-	code = ktrt_group_wait(group);
-	ktrt_code_drop(ktrt_detach());
+	if (!error) {
+		code = wait_twice(group, lost);
+		ktrt_code_drop(ktrt_detach());
+	}
 	return code;
+}
+
+/*
+ * As ktrt_group_wait(), but in any thread, which is attached while it waits if a runtime
+ * runs.  If none does the tasks are complete.
+ * @error: 0, or why it could not wait.  -ESRCH: the tasks were lost by a fork.
+ */
+inline int wait_anywhere(ktrt_group *group, int &error) noexcept
+{
+	for (;;) {
+		bool attaches = ktrt_thread_index() < 0 && runs();
+		bool lost = false;
+		int code;
+
+		error = 0;
+		code = attaches ? wait_attached(group, error, lost)
+				: wait_twice(group, lost);
+		/* The runtime ended meanwhile, or another one has just begun. */
+		if (attaches ? error == -ESRCH
+			     : lost && ktrt_thread_index() < 0 && runs())
+			continue;
+		if (lost)
+			error = -ESRCH;
+		return error ? 0 : code;
+	}
 }
 
 /* Wait in any case: what the tasks use is destroyed after this. */
@@ -798,8 +828,9 @@ struct varies<detail::keeps_outcome<F, T>> : varies<F> {};
  *
  * get() waits for the task, and throws what the task threw.  The destructor of a future
  * whose get() was not called waits as well; an exception is then thrown by a wait for the
- * caller's children.  A thread that is not attached is attached while it waits; there the
- * destructor drops an exception.
+ * caller's children.  A thread that is not attached is attached while it waits; there, and
+ * after the runtime has ended, the destructor drops an exception.  What get() returns or
+ * throws is there after the runtime, too.
  */
 template <typename T> class future {
     public:

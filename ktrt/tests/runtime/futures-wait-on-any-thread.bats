@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # C++: a future that a thread asks, or lets go of, which is not attached waits for
-# its task as on any other; and one may outlive its runtime, as a group may.
+# its task as on any other; and one may outlive its runtime, as a group may: what
+# their tasks have returned or thrown is there without a runtime, and in the next one.
 
 bats_require_minimum_version 1.5.0
 load support/cxx
@@ -9,6 +10,7 @@ load support/cxx
 setup_file() {
 	compile_cxx foreign <<-'END'
 		#include <atomic>
+		#include <cerrno>
 		#include <chrono>
 		#include <memory>
 		#include <stdexcept>
@@ -112,42 +114,102 @@ setup_file() {
 			check(came == 150);
 		}
 
-		static void check_outliving()
+		/* What is thrown, as text. */
+		template <typename F> static std::string thrown(F f)
 		{
-			ktrt::future<std::string> one, two, three, four;
-			std::unique_ptr<ktrt::group> group;
-
-			{
-				ktrt::runtime runtime;
-
-				one = ktrt::async(slow);
-				two = ktrt::async(slow);
-				three = ktrt::async(slow);
-				four = ktrt::async([]() -> std::string {
-					throw std::out_of_range("four");
-				});
-				group.reset(new ktrt::group);
-				group->run([] {});
-			}
 			try {
-				one.get();
+				f();
+			} catch (const std::exception &thrown) {
+				return thrown.what();
+			}
+			return "nothing";
+		}
+
+		static std::string throws_slowly()
+		{
+			nap(10);
+			throw std::out_of_range("slow");
+		}
+
+		static int returns_esrch()
+		{
+			return -ESRCH;
+		}
+
+		struct left {
+			ktrt::future<std::string> one, two, three, bad, worse;
+			std::unique_ptr<ktrt::group> fine, ended, waited, none;
+		};
+
+		static void leave(left &it)
+		{
+			ktrt::runtime runtime;
+
+			it.one = ktrt::async(slow);
+			it.two = ktrt::async(slow);
+			it.three = ktrt::async(slow);
+			it.bad = ktrt::async(throws_slowly);
+			it.worse = ktrt::async(throws_slowly);
+			it.fine.reset(new ktrt::group);
+			it.ended.reset(new ktrt::group);
+			it.waited.reset(new ktrt::group);
+			it.none.reset(new ktrt::group);
+			it.fine->run([] { slow(); });
+			it.ended->run([] { throws_slowly(); });
+			it.waited->run([] { throws_slowly(); });
+			it.none->run(returns_esrch);
+			runtime.stop();
+		}
+
+		static void check_left(left &it)
+		{
+			check(it.one.get() == std::string(100, 'x'));
+			it.two.wait();
+			check(it.two.get() == std::string(100, 'x'));
+			check(thrown([&] { it.bad.wait(); }) == "nothing");
+			check(thrown([&] { it.bad.get(); }) == "slow");
+			it.worse = ktrt::future<std::string>();
+			it.fine->wait();
+			check(thrown([&] { it.fine.reset(); }) == "nothing");
+			check(thrown([&] { it.waited->wait(); }) == "slow");
+			check(thrown([&] { it.waited.reset(); }) == "nothing");
+			check(thrown([&] {
+				struct memory {
+					ktrt::group *group;
+					~memory() { operator delete(group); }
+				} memory = { it.ended.release() };
+				memory.group->~group();
+			}) == "slow");
+			try {
+				it.none->wait();
 				check(false);
 			} catch (const ktrt::error &error) {
 				check(error.task_code() == -ESRCH);
 			}
-			two = ktrt::future<std::string>();
-			ktrt::runtime runtime;
-			check(one.get() == std::string(100, 'x'));
-			{
-				auto mine = std::move(three);
+			check(thrown([&] { it.none->wait(); }) == "nothing");
+		}
+
+		/* Without a runtime, in this or another thread; in the next runtime, in
+		 * this or another thread. */
+		static void check_outliving()
+		{
+			for (int way = 0; way < 4; way++) {
+				std::unique_ptr<ktrt::runtime> next;
+				left it;
+
+				leave(it);
+				if (way & 1)
+					next.reset(new ktrt::runtime);
+				if (way & 2)
+					in_thread([&] { check_left(it); });
+				else
+					check_left(it);
+				/* As it was let go of there. */
+				check(thrown([&] {
+					if (next)
+						ktrt::wait();
+				}) == (way == 1 ? "slow" : "nothing"));
 			}
-			try {
-				four.get();
-				check(false);
-			} catch (const std::out_of_range &) {
-			}
-			group.reset();
-			ktrt::wait();
 		}
 
 		int main()
@@ -167,7 +229,7 @@ setup_file() {
 	END
 }
 
-@test "foreign threads and later runtimes wait rightly" {
+@test "foreign threads, later runtimes and none wait rightly" {
 	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/foreign"
 	[[ $output == "all came" && -z $stderr ]]
 }

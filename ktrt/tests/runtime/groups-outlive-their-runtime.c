@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A group that the program still has when its runtime ends has the code of its tasks
- * in the next one, takes no more tasks there, and is freed at any time.  In the child
+ * then and in the next one, takes no more tasks, and is freed at any time.  In the child
  * of a fork one whose tasks are lost says so.
  */
 #include "support/runs.h"
+
+#include <pthread.h>
 
 #include "threads.h"
 
@@ -58,6 +60,45 @@ static void assert_works(struct ktrt_group *group)
 	assert_int_equal(get(ran), 50);
 }
 
+static void *wait_for_it(void *group)
+{
+	return (void *)(intptr_t)ktrt_group_wait(group);
+}
+
+static int code_in_thread(struct ktrt_group *group)
+{
+	pthread_t thread;
+	void *code;
+
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_it, group), 0);
+	assert_int_equal(pthread_join(thread, &code), 0);
+	return (int)(intptr_t)code;
+}
+
+static void codes_are_there_at_once(void **state)
+{
+	struct ktrt_group *failed, *other, *fine;
+
+	assert_int_equal(ktrt_start(NULL), 0);
+	failed = new_group();
+	other = new_group();
+	fine = new_group();
+	assert_int_equal(spawn_in(failed, fail_late), 0);
+	assert_int_equal(spawn_in(other, fail_late), 0);
+	assert_int_equal(spawn_in(fine, count_task), 0);
+	assert_int_equal(code_in_thread(fine), -ESRCH);
+	assert_int_equal(ktrt_stop(), 0);
+	assert_int_equal(ktrt_group_wait(failed), 45);
+	assert_int_equal(ktrt_group_wait(failed), 0);
+	assert_int_equal(code_in_thread(other), 45);
+	assert_int_equal(code_in_thread(other), 0);
+	assert_int_equal(ktrt_group_wait(fine), 0);
+	assert_int_equal(spawn_in(fine, count_task), -ESRCH);
+	ktrt_group_free(failed);
+	ktrt_group_free(other);
+	ktrt_group_free(fine);
+}
+
 static void codes_are_there_in_the_next(void **state)
 {
 	struct ktrt_group *failed, *fine, *cancelled, *other;
@@ -70,7 +111,6 @@ static void codes_are_there_in_the_next(void **state)
 	assert_int_equal(spawn_in(fine, count_task), 0);
 	ktrt_group_cancel(cancelled);
 	assert_int_equal(ktrt_stop(), 0);
-	assert_int_equal(ktrt_group_wait(failed), -ESRCH);
 	assert_int_equal(ktrt_start(NULL), 0);
 	other = new_group();
 	assert_true(other != failed && other != fine && other != cancelled);
@@ -159,5 +199,5 @@ static void lost_ones_say_so(void **state)
 	close(pipe_ends[1]);
 }
 
-KTEST_MAIN(KTEST(codes_are_there_in_the_next), KTEST(freed_at_any_time),
-	   KTEST(lost_ones_say_so))
+KTEST_MAIN(KTEST(codes_are_there_at_once), KTEST(codes_are_there_in_the_next),
+	   KTEST(freed_at_any_time), KTEST(lost_ones_say_so))

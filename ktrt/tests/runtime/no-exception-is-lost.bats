@@ -119,6 +119,19 @@ setup_file() {
 				throw_in_order(none);
 				throw failure(-7);
 			}) == -7);
+			check(thrown([&] {
+				ktrt::runtime runtime;
+				ktrt::group group;
+				group.run([] { throw failure(8); });
+				runtime.stop();
+			}) == 8);
+			check(thrown([&] {
+				ktrt::runtime runtime;
+				ktrt::future<void> made =
+					ktrt::async([] { throw failure(9); });
+				runtime.stop();
+				made.get();
+			}) == 9);
 			ktrt::runtime runtime;
 			std::thread guest([&] {
 				ktrt_attach();
