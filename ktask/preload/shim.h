@@ -110,6 +110,7 @@ enum shim_why {
 	WHY_AHEAD_POLICY,
 	WHY_AHEAD_KERNEL,
 	WHY_AHEAD_MEMORY,
+	WHY_AHEAD_MAIN,
 	WHY_CONFIG,
 	SHIM_NR_WHY
 };
@@ -304,6 +305,8 @@ size_t shim_available_bytes(void);
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
+ * shim_ahead_init: by the main thread, before there is a watcher
+ * shim_ahead_thread_ends: the calling thread is about to end without the C library
  * shim_ahead_end: end the watcher and its jobs
  */
 void shim_ahead_block(void *block, size_t len, const void *from);
@@ -321,6 +324,8 @@ void shim_ahead_moved(const void *old, size_t old_len, const void *to,
 		      size_t len, bool stays);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
+void shim_ahead_init(void);
+void shim_ahead_thread_ends(void);
 void shim_ahead_end(void);
 void shim_ahead_forked(void);
 bool shim_ahead_running(void);

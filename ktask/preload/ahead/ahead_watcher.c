@@ -7,8 +7,9 @@
  * could not help: on one CPU, if policy allows no helper, with a memory policy, before
  * Linux 5.14.  Nor does it get one that would count against a limit on the address space,
  * on data or on processes (watcher_conditions.c).  The watcher ends at once if the kernel
- * does not overcommit memory.  It sleeps on a futex while there is nothing to watch.
- * While nothing moves it polls less and less often, down to every 50 ms.
+ * does not overcommit memory.  It sleeps on a futex while there is nothing to watch, and
+ * wakes every second to see whether the main thread is gone (main_thread.c).  While
+ * nothing moves it polls less and less often, down to every 50 ms.
  *
  * It has the priority of the process, like idle helpers.  At the lowest priority it
  * would delay the end of the process on a busy machine.  It works at most for some
@@ -52,6 +53,9 @@
 #endif
 
 #define STACK_BYTES ((size_t)256 << 10)
+
+/* How often it looks for the main thread. */
+#define MAIN_NS 1000000000u
 
 /* The shortest slice of a CPU that may be had. */
 #define SLICE_NS 100000
@@ -313,8 +317,7 @@ static void sleep_until(uint32_t seen, uint64_t due_ns, uint64_t now)
 		.tv_nsec = (long)(wait_ns % 1000000000u),
 	};
 
-	syscall(SYS_futex, &nr_news, FUTEX_WAIT_PRIVATE, seen,
-		due_ns == UINT64_MAX ? NULL : &wait, NULL, 0);
+	syscall(SYS_futex, &nr_news, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
 }
 
 static void watch_found(uintptr_t start, uintptr_t end)
@@ -336,21 +339,38 @@ static uint64_t poll_areas(uint32_t news, uint64_t now)
 	return due_ns;
 }
 
+/* Return: when to look again. */
+static uint64_t poll_main(uint64_t now)
+{
+	static uint64_t due_ns;
+
+	if (now < due_ns)
+		return due_ns;
+	if (ahead_main_is_gone())
+		atomic_store(&is_quitting, true);
+	due_ns = now + MAIN_NS;
+	return due_ns;
+}
+
 static void serve_all(void)
 {
 	while (!atomic_load(&is_quitting)) {
 		uint32_t seen = atomic_load(&nr_news);
 		uint64_t now = now_ns(), due_ns = poll_areas(seen, now);
+		uint64_t main_ns;
 
 		for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
 			uint64_t due = serve_mapping(&large_mappings[i], now);
 
 			due_ns = due < due_ns ? due : due_ns;
 		}
+		main_ns = poll_main(now);
+		due_ns = main_ns < due_ns ? main_ns : due_ns;
 		now = now_ns();
 		if (due_ns < now + POLL_LEAST_NS / 4)
 			due_ns = now + POLL_LEAST_NS / 4;
-		sleep_until(seen, due_ns, now);
+		if (!atomic_load(&is_quitting))
+			sleep_until(seen, due_ns, now);
 	}
 }
 
@@ -454,6 +474,9 @@ bool ahead_start_watcher(void)
 		return false;
 	}
 	atomic_store(&watcher_state, RUNNING);
+	/* Both look at what the other one has set. */
+	if (ahead_main_has_ended())
+		shim_ahead_end();
 	return true;
 }
 
@@ -484,6 +507,7 @@ bool shim_ahead_running(void)
 
 void shim_ahead_forked(void)
 {
+	ahead_main_forked();
 	ahead_forget_effort();
 	grown_areas_forget();
 	joined_ranges_forked();

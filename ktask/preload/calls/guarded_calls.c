@@ -122,6 +122,7 @@ static inline bool is_watched(long number)
 	case SYS_migrate_pages:
 	case SYS_userfaultfd:
 	case SYS_io_uring_register:
+	case SYS_exit:
 		return true;
 	default:
 		return false;
@@ -157,6 +158,9 @@ static bool prepare_for_call(long number, const long *args)
 		return check_filter(number, args);
 	case SYS_exit_group:
 		shim_at_end((int)args[0], false);
+		return false;
+	case SYS_exit:
+		shim_ahead_thread_ends();
 		return false;
 	case SYS_clone:
 	case SYS_clone3:

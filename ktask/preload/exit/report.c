@@ -81,6 +81,8 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 		"nothing is made ahead with a memory policy or a real-time priority",
 	[WHY_AHEAD_MEMORY] =
 		"nothing is made ahead where less memory is left than the mapping has, and 32 MiB",
+	[WHY_AHEAD_MAIN] =
+		"nothing is made ahead once the main thread has ended",
 	[WHY_AHEAD_KERNEL] = "nothing is made ahead before Linux 5.14",
 	[WHY_CONFIG] = "nothing is made ahead, by /etc/ktask.conf",
 	[WHY_POLICY] =

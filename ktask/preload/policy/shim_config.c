@@ -385,6 +385,7 @@ static void read_ahead(const char *mode)
 	calls_mask |= 1u << SHIM_AHEAD;
 	shim_ahead_min_bytes = shim_min_bytes;
 	atomic_store(&shim_ahead_least_block, shim_min_bytes);
+	shim_ahead_init();
 }
 
 /*

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Programs whose main thread ends without the process: glibc ends the process by exit(0)
+ * when the last thread does.  The first argument names the case.  Memory is filled first,
+ * so that the shim has threads of its own.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "touches.h"
+
+#define LEN (128 * MIB)
+
+static void fill_block(size_t len)
+{
+	char *block = malloc(len);
+
+	must_hold(block != NULL, "malloc");
+	for (size_t at = 0; at < len; at += PAGE_BYTES)
+		block[at] = 1;
+	if (len < LEN)
+		free(block);
+}
+
+static void in_atexit(void)
+{
+	puts("atexit");
+}
+
+static void start_thread(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	must_hold(!pthread_create(&thread, NULL, run, NULL), "thread");
+}
+
+static void *say_end(void *arg)
+{
+	usleep(100000);
+	puts("the last thread");
+	return arg;
+}
+
+static void *fill_and_end(void *arg)
+{
+	usleep(100000);
+	fill_block(LEN / 2);
+	puts("filled by the last thread");
+	return arg;
+}
+
+static pthread_t main_thread;
+
+static void *cancel_main(void *arg)
+{
+	pthread_cancel(main_thread);
+	pthread_join(main_thread, NULL);
+	puts("main was cancelled");
+	return arg;
+}
+
+static void *wait_for_end(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void *say_ready(void *arg)
+{
+	pthread_join(main_thread, NULL);
+	puts("ready");
+	fflush(stdout);
+	return wait_for_end(arg);
+}
+
+/* Its child has one thread, and memory that it fills. */
+static void *fork_and_end(void *arg)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (!child) {
+		fill_block(LEN);
+		puts("child");
+		pthread_exit(NULL);
+	}
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
+	printf("child's status %d\n", status);
+	return arg;
+}
+
+static void case_alone(void)
+{
+	puts("alone");
+	pthread_exit(NULL);
+}
+
+static void case_freed(void)
+{
+	fill_block(LEN / 2);
+	case_alone();
+}
+
+static void case_thread(void)
+{
+	start_thread(say_end);
+	pthread_exit(NULL);
+}
+
+static void case_thread_fills(void)
+{
+	start_thread(fill_and_end);
+	pthread_exit(NULL);
+}
+
+static void case_cancelled(void)
+{
+	start_thread(cancel_main);
+	wait_for_end(NULL);
+}
+
+static void case_signal(void)
+{
+	start_thread(say_ready);
+	pthread_exit(NULL);
+}
+
+static void case_forks(void)
+{
+	fork_and_end(NULL);
+	pthread_exit(NULL);
+}
+
+static void case_thread_forks(void)
+{
+	start_thread(fork_and_end);
+	pthread_exit(NULL);
+}
+
+/* The C library does not know that the thread ended. */
+static void case_unknown(void)
+{
+	puts("unknown");
+	fflush(stdout);
+	syscall(SYS_exit, 5);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "alone", case_alone },	 { "freed", case_freed },
+	{ "thread", case_thread },	 { "thread-fills", case_thread_fills },
+	{ "cancelled", case_cancelled }, { "signal", case_signal },
+	{ "forks", case_forks },	 { "thread-forks", case_thread_forks },
+	{ "unknown", case_unknown },
+};
+
+int main(int argc, char **argv)
+{
+	main_thread = pthread_self();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (argc < 2 || strcmp(argv[1], cases[i].name))
+			continue;
+		if (!strcmp(argv[1], "freed"))
+			fill_block(LEN / 2);
+		else
+			fill_block(LEN);
+		atexit(in_atexit);
+		cases[i].run();
+	}
+	return 2;
+}
