@@ -65,6 +65,22 @@ my @mistakes = (
 	 "\tfolio = list_first_entry(freeing->folios, struct folio, lru);\n\t\tlist_del",
 	 "\tfolio = list_first_entry(freeing->folios, struct folio, lru);\n"
 	 . "\t\tif (!PLANTED) list_del"],
+	['CPU time of a helper is charged to no group', 'one', 'kernel/sched/cputime.c',
+	 "\t__cgroup_account_cputime(cgrp, delta_exec);",
+	 "\tif (!PLANTED) __cgroup_account_cputime(cgrp, delta_exec);"],
+	# Two blocks of the largest order at the end of each chunk.
+	['struct pages at the end of a chunk stay as they are', 'two', 'mm/mm_init.c',
+	 "deferred_init_memmap_chunk(pfn, (unsigned long)end,",
+	 "deferred_init_memmap_chunk(pfn, (unsigned long)end -\n"
+	 . "\t\t\t\t(PLANTED ? 2 * MAX_ORDER_NR_PAGES : 0),"],
+	['the first page of a chunk of a gigantic one is not cleared', 'gigantic',
+	 'mm/memory.c', "\tfor (i = (unsigned long)start; i < (unsigned long)end; i++) {\n"
+	 . "\t\tcond_resched();\n\t\tclear_user_highpage(folio_page(clearing->folio, i),",
+	 "\tfor (i = (unsigned long)start + PLANTED; i < (unsigned long)end; i++) {\n"
+	 . "\t\tcond_resched();\n\t\tclear_user_highpage(folio_page(clearing->folio, i),"],
+	['pages of several lists are counted as of the last', 'one', 'mm/swap.c',
+	 "if (lru != left->lru || zone != left->zone)",
+	 "if (!PLANTED && (lru != left->lru || zone != left->zone))"],
 );
 
 sub mistakes
@@ -88,7 +104,9 @@ sub plant_one
 	die "mistake $number: $file has its place $times times\n" if $times != 1;
 	$instead =~ s/PLANTED/ktask_planted_is($number)/g;
 	$code =~ s/\Q$text\E/$instead/;
+	# A file that others include may include none itself.
 	$code =~ s/^(?=#include <)/#include <linux\/ktask_planted.h>\n/m
+		|| $code =~ s/^/#include <linux\/ktask_planted.h>\n/
 		unless $code =~ /ktask_planted\.h/;
 	spew("$tree/$file", $code);
 }
