@@ -71,6 +71,7 @@ struct large_mapping {
 	bool unyielding; /* whatever else runs */
 	atomic_uint nr_blocks; /* A: that no helper has come to the end of */
 	_Atomic bool preempted; /* A: a helper has lost its CPU */
+	_Atomic bool turned_huge; /* A: small pages, or they were huge ones */
 	uint64_t slow_block_ns; /* CPU time of a slow huge page */
 	atomic_uint nr_slow_blocks; /* A */
 	/* W again */

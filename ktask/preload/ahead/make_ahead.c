@@ -112,8 +112,10 @@ static bool was_preempted(void *arg, uint64_t idle_since_ns)
  * shows in the rest of the block.
  */
 
-/* No program touches so many pages while one piece is made. */
-#define REST_LEAST 256
+/* Beside a piece so many pages were absent: no program touches them while it is made, if
+ * the helper kept its CPU but for so long. */
+#define BESIDE_LEAST 256
+#define BESIDE_OFF_CPU_NS 20000
 
 /* The block of 2 MiB that has all of the piece, if it is the mapping's; 0: none. */
 static uintptr_t block_of(const struct large_mapping *mapping, size_t from,
@@ -129,17 +131,19 @@ static uintptr_t block_of(const struct large_mapping *mapping, size_t from,
 		       : 0;
 }
 
-static size_t absent_in_block(uintptr_t block)
+/* Return: how many pages of the block are absent, or -1: it is not what it was. */
+static long absent_in_block(uintptr_t block)
 {
 	unsigned char present[AHEAD_BLOCK_PAGES];
 
 	return syscall(SYS_mincore, block, AHEAD_BLOCK_BYTES, present)
-		       ? 0
-		       : touch_count_absent(present, AHEAD_BLOCK_PAGES);
+		       ? -1
+		       : (long)touch_count_absent(present, AHEAD_BLOCK_PAGES);
 }
 
 /* Make it by @make.  Return: what that returned, or -EAGAIN: its pages are huge ones, and
- * so are the next windows. */
+ * so are the next windows; or the helper lost its CPU and cannot tell them from what the
+ * program touched: the rest of this window is left to it. */
 static int make_and_compare(struct large_mapping *mapping, size_t from,
 			    size_t to,
 			    int (*make)(struct large_mapping *mapping,
@@ -148,13 +152,19 @@ static int make_and_compare(struct large_mapping *mapping, size_t from,
 	uintptr_t block = ahead_may_be_huge_unseen(mapping)
 				  ? block_of(mapping, from, to)
 				  : 0;
-	bool shows = block && absent_in_block(block) >= to - from + REST_LEAST;
+	long beside = block ? absent_in_block(block) - (long)(to - from) : 0;
+	uint64_t idle_ns = ahead_idle_clock_ns();
 	int error = make(mapping, from, to);
 	int none = ADVICE_NONE;
 
-	if (error || !shows || absent_in_block(block))
+	if (error || beside < BESIDE_LEAST || absent_in_block(block))
 		return error;
-	atomic_compare_exchange_strong(&mapping->advice, &none, ADVICE_HUGE);
+	if (ahead_idle_clock_ns() < idle_ns + BESIDE_OFF_CPU_NS) {
+		atomic_compare_exchange_strong(&mapping->advice, &none,
+					       ADVICE_HUGE);
+		atomic_fetch_add(&mapping->made_pages, (unsigned long)beside);
+	}
+	atomic_store(&mapping->turned_huge, true);
 	return -EAGAIN;
 }
 
@@ -319,6 +329,7 @@ bool ahead_make(struct large_mapping *mapping)
 	mapping->preempted = false;
 	mapping->slow_block_ns = ahead_slow_block_ns();
 	mapping->nr_slow_blocks = 0;
+	mapping->turned_huge = false;
 	mapping->unyielding = overload_is_ignored();
 	mapping->node = find_node(mapping);
 	blocks.nid = mapping->node;

@@ -51,7 +51,9 @@ void ahead_note_result(struct large_mapping *mapping)
 
 	ahead_restart_effort();
 	helpers_ns += mapping->result.cpu_ns;
-	ahead_note_cost(mapping, made);
+	/* Such a window says nothing of either size. */
+	if (!mapping->turned_huge)
+		ahead_note_cost(mapping, made);
 	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
 	poll_schedule_helped(&mapping->schedule, helped);
 	if (helped)

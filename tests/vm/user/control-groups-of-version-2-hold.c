@@ -144,7 +144,7 @@ static int count_chunk(void *start, void *end, void *arg)
 		caller_step();
 	else if (READ(now.was_given))
 		COUNT(now.helped_after);
-	else if (READ(now.told) > SETTLE)
+	else if (READ(now.told) > SETTLE && now.taken())
 		COUNT(now.helped_while);
 	else
 		COUNT(now.helped_before);
@@ -289,7 +289,7 @@ static bool some_time_later(void)
 {
 	static unsigned chunks;
 
-	return ++chunks > 100;
+	return COUNT(chunks) > 100;
 }
 
 static int with_fewer_cpus(void *arg)
