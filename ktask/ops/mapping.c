@@ -321,6 +321,16 @@ void mapping_align_range(struct op_job *job)
 		job->align = pages.most;
 }
 
+static int refuse_other(const struct mapping *mapping, void *unused)
+{
+	return !mapping_is_private(mapping);
+}
+
+bool mapping_all_private(uintptr_t start, uintptr_t end, unsigned want)
+{
+	return !mapping_each(start, end, want, refuse_other, NULL);
+}
+
 bool mapping_present(const char *pos)
 {
 	uintptr_t page = op_page_bytes();

@@ -57,6 +57,17 @@ typedef int (*mapping_visit)(const struct mapping *mapping, void *arg);
 int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
 		 mapping_visit visit, void *arg);
 
+/** mapping_is_private - memory of no file that is this process's own, to read and write */
+static inline bool mapping_is_private(const struct mapping *mapping)
+{
+	return mapping->readable && mapping->writable && !mapping->shared &&
+	       !mapping->file;
+}
+
+/** mapping_all_private - are all mappings in [start, end) such?  False if that is not known;
+ * @want and context are those of mapping_each() */
+bool mapping_all_private(uintptr_t start, uintptr_t end, unsigned want);
+
 /**
  * mapping_any_locked - has the process locked memory?  True if that is not known
  */

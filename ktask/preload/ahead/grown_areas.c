@@ -84,15 +84,9 @@ void grown_areas_note(uintptr_t start, uintptr_t end)
 	}
 }
 
-static int refuse_other(const struct mapping *mapping, void *unused)
-{
-	return !mapping->readable || !mapping->writable || mapping->shared ||
-	       mapping->file;
-}
-
 bool grown_areas_is_private(uintptr_t start, uintptr_t end)
 {
-	return !mapping_each(start, end, 0, refuse_other, NULL);
+	return mapping_all_private(start, end, 0);
 }
 
 bool grown_areas_take(uintptr_t *start, uintptr_t *end)
@@ -139,7 +133,7 @@ static int collect_area(const struct mapping *mapping, void *arg)
 	size_t len = mapping->end - mapping->start;
 
 	if (len < shim_ahead_min_bytes || len > finder->most ||
-	    refuse_other(mapping, NULL) ||
+	    !mapping_is_private(mapping) ||
 	    (finder->stack >= mapping->start && finder->stack < mapping->end))
 		return 0;
 	finder->full = finder->nr == NR_AREAS;

@@ -50,10 +50,9 @@ static int note_ends(const struct mapping *mapping, void *arg)
 	return 0;
 }
 
-static bool is_private_memory(const struct mapping *mapping)
+static bool is_private(const struct mapping *mapping)
 {
-	return mapping->end && mapping->readable && mapping->writable &&
-	       !mapping->shared && !mapping->file;
+	return mapping->end && mapping_is_private(mapping);
 }
 
 /* From an edge on, upwards or downwards, but no more than the whole range. */
@@ -91,9 +90,8 @@ void shim_lock_beside(const void *base, size_t len)
 	    mapping_each(ends.start - page_bytes, ends.end + page_bytes,
 			 MAPPING_CHEAP, note_ends, &ends))
 		return;
-	below = is_private_memory(&ends.below) &&
-		is_private_memory(&ends.first);
-	above = is_private_memory(&ends.above) && is_private_memory(&ends.last);
+	below = is_private(&ends.below) && is_private(&ends.first);
+	above = is_private(&ends.above) && is_private(&ends.last);
 	/* The lower neighbour is the one that the kernel chooses. */
 	if (below && ends.first.end >= ends.end)
 		above = false;

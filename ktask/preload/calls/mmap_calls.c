@@ -370,20 +370,13 @@ static void stop_remapped(char *old, size_t old_len, size_t new_len, int flags,
 	shim_prefault_hurry();
 }
 
-static int refuse_other(const struct mapping *mapping, void *unused)
-{
-	return !mapping->readable || !mapping->writable || mapping->shared ||
-	       mapping->file;
-}
-
 /* The list of mappings is a file, which the plain call does not open. */
 static bool lists_private_memory(uintptr_t start, size_t len)
 {
 	keep_errno();
 
 	shim_stay_quiet();
-	return !mapping_each(start, start + len, MAPPING_CHEAP, refuse_other,
-			     NULL);
+	return mapping_all_private(start, start + len, MAPPING_CHEAP);
 }
 
 /*
