@@ -56,7 +56,7 @@ static int take_run(struct touch_tracker *tracker, size_t start, size_t end)
 static int scan_piece(struct touch_tracker *tracker, size_t first, size_t nr,
 		      size_t *run)
 {
-	unsigned char present[PRESENT_READ_PAGES];
+	unsigned char present[AHEAD_READ_PAGES];
 	int error = tracker->read_present(tracker->arg, first, nr, present);
 	int found = 0;
 
@@ -77,9 +77,9 @@ static int scan_gap(struct touch_tracker *tracker, size_t start, size_t end)
 	size_t run = AHEAD_NOWHERE;
 	int found = 0;
 
-	for (size_t at = start; at < end; at += PRESENT_READ_PAGES) {
-		size_t nr = end - at < PRESENT_READ_PAGES ? end - at
-							  : PRESENT_READ_PAGES;
+	for (size_t at = start; at < end; at += AHEAD_READ_PAGES) {
+		size_t nr = end - at < AHEAD_READ_PAGES ? end - at
+							: AHEAD_READ_PAGES;
 		int now = scan_piece(tracker, at, nr, &run);
 
 		if (now < 0)

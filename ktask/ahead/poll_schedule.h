@@ -56,8 +56,8 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
  * a helper now
  *
  * Reading the pages that were touched in a pause takes up to 0.3 ms, in which a thread of
- * the program has no CPU.  The answer costs nothing, so ask it before whether a window
- * could get a helper.
+ * the program has no CPU.  The answer costs nothing: ask this first, and then whether a
+ * window could get a helper.
  */
 bool poll_schedule_may_leave(const struct poll_schedule *schedule,
 			     uint64_t now_ns);

@@ -12,7 +12,7 @@ static int read_pages(struct touch_tracker *tracker, bool down, size_t at,
 
 long present_run(struct touch_tracker *tracker, bool down, size_t at, size_t nr)
 {
-	unsigned char present[PRESENT_READ_PAGES];
+	unsigned char present[AHEAD_READ_PAGES];
 	int error = read_pages(tracker, down, at, nr, present);
 	size_t run = 0;
 
@@ -38,8 +38,8 @@ long present_until(struct touch_tracker *tracker, bool down, size_t at,
 		at += (size_t)run;
 		if ((size_t)run < nr)
 			break;
-		most = 2 * most > PRESENT_READ_PAGES ? PRESENT_READ_PAGES
-						     : 2 * most;
+		most = 2 * most > AHEAD_READ_PAGES ? AHEAD_READ_PAGES
+						   : 2 * most;
 	}
 	return (long)at;
 }
@@ -47,12 +47,12 @@ long present_until(struct touch_tracker *tracker, bool down, size_t at,
 long absent_between(struct touch_tracker *tracker, bool down, size_t from,
 		    size_t to)
 {
-	unsigned char present[PRESENT_READ_PAGES];
+	unsigned char present[AHEAD_READ_PAGES];
 	long absent = 0;
 
-	for (size_t at = from; at < to; at += PRESENT_READ_PAGES) {
-		size_t nr = to - at < PRESENT_READ_PAGES ? to - at
-							 : PRESENT_READ_PAGES;
+	for (size_t at = from; at < to; at += AHEAD_READ_PAGES) {
+		size_t nr =
+			to - at < AHEAD_READ_PAGES ? to - at : AHEAD_READ_PAGES;
 		int error = read_pages(tracker, down, at, nr, present);
 
 		if (error)

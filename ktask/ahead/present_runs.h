@@ -9,10 +9,7 @@
 
 #include "ahead/touch_frontier.h"
 
-/* Pages whose presence one call reads, at most. */
-#define PRESENT_READ_PAGES ((size_t)4096)
-
-/* Return: how many of @nr pages from @at on, at most PRESENT_READ_PAGES, are present
+/* Return: how many of @nr pages from @at on, at most AHEAD_READ_PAGES, are present
  * without a hole; or an error of read_present(). */
 long present_run(struct touch_tracker *tracker, bool down, size_t at,
 		 size_t nr);

@@ -39,6 +39,9 @@
 #define AHEAD_FRONTIERS 32
 #define AHEAD_NOWHERE SIZE_MAX
 
+/* The most pages that are asked for by one call of an ahead_present_func. */
+#define AHEAD_READ_PAGES ((size_t)4096)
+
 /*
  * Fill in for each of @nr pages from @first on whether it is present (bit 0).
  * Return: 0, or an error: the mapping is not what it was.

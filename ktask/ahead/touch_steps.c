@@ -4,8 +4,6 @@
 
 #include "ahead/touch_steps.h"
 
-/* Pages whose presence one call reads, at most. */
-#define POLL_PAGES ((size_t)4096)
 /* WALK_PAGES pages at the same distance are a walk, MOVED_PAGES more show that it moves. */
 #define WALK_PAGES ((size_t)24)
 #define MOVED_PAGES ((size_t)16)
@@ -43,7 +41,7 @@ static int is_present(struct touch_steps *steps, size_t at)
 
 /* @nr pages from @at on, in that direction. */
 static int read_pages(struct touch_steps *steps, size_t at, size_t nr,
-		      unsigned char present[POLL_PAGES])
+		      unsigned char present[AHEAD_READ_PAGES])
 {
 	size_t first = steps->down ? steps->nr_pages - at - nr : at;
 	int error = steps->read_present(steps->arg, first, nr, present);
@@ -60,13 +58,13 @@ static int read_pages(struct touch_steps *steps, size_t at, size_t nr,
 /* Return: 1 if there is one, *at: the first from *at on; 0, or an error. */
 static int find_present(struct touch_steps *steps, size_t *at)
 {
-	unsigned char present[POLL_PAGES];
+	unsigned char present[AHEAD_READ_PAGES];
 
 	while (*at < steps->nr_pages) {
 		size_t nr = steps->nr_pages - *at;
 		int error;
 
-		nr = nr < POLL_PAGES ? nr : POLL_PAGES;
+		nr = nr < AHEAD_READ_PAGES ? nr : AHEAD_READ_PAGES;
 		error = read_pages(steps, *at, nr, present);
 		if (error)
 			return error;
@@ -135,7 +133,7 @@ static size_t common_distance(const unsigned char *present, size_t nr)
 
 static int find_in_direction(struct touch_steps *steps)
 {
-	unsigned char present[POLL_PAGES];
+	unsigned char present[AHEAD_READ_PAGES];
 	size_t at = 0, nr;
 	int found = find_present(steps, &at);
 	long end;
@@ -143,7 +141,7 @@ static int find_in_direction(struct touch_steps *steps)
 	if (found <= 0)
 		return found;
 	nr = steps->nr_pages - at;
-	nr = nr < POLL_PAGES ? nr : POLL_PAGES;
+	nr = nr < AHEAD_READ_PAGES ? nr : AHEAD_READ_PAGES;
 	found = read_pages(steps, at, nr, present);
 	if (found)
 		return found;

@@ -216,7 +216,6 @@ static void account_mapping(struct large_mapping *mapping)
 
 	if (touched > tracker->nr_pages)
 		touched = tracker->nr_pages;
-
 	if (pending > mapping->made_pages)
 		pending = mapping->made_pages;
 	shim_count_watched(&(struct shim_watched){
