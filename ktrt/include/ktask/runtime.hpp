@@ -33,6 +33,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <pthread.h>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -1314,11 +1315,15 @@ template <typename F> void run(F &&f)
  * Starts the runtime, and stops it at the end of the scope.  The destructor waits for the
  * thread's tasks and throws what they threw.  It throws EBUSY if another thread is still
  * attached; then the runtime goes on.
+ *
+ * It does nothing where no runtime runs, as in the child of a fork.  In a task, or in another
+ * thread than the constructor, which is where exit() destroys a static object, it lets the
+ * runtime go on unless that can end there: the process ends with the status given.
  */
 class runtime {
     public:
 	explicit runtime(unsigned workers = 0, unsigned flags = 0)
-		: unwinding_(detail::unwinding())
+		: unwinding_(detail::unwinding()), maker_(pthread_self())
 	{
 		ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -1330,8 +1335,14 @@ class runtime {
 	runtime &operator=(const runtime &) = delete;
 	~runtime() noexcept(false)
 	{
-		if (runs_)
-			detail::check_at_end(ktrt_stop(), unwinding_,
+		if (!runs_ || !detail::runs())
+			return;
+		int code = ktrt_stop();
+
+		if (detail::runs() && !ends_block())
+			ktrt_code_drop(code);
+		else
+			detail::check_at_end(code, unwinding_,
 					     "stopping the runtime");
 	}
 	/* Stop it earlier; may be tried again after EBUSY. */
@@ -1344,7 +1355,14 @@ class runtime {
 	}
 
     private:
+	/* Else exit() was called, in a task or another thread. */
+	bool ends_block() const noexcept
+	{
+		return !ktrt_self() && pthread_equal(maker_, pthread_self());
+	}
+
 	const int unwinding_;
+	const pthread_t maker_;
 	bool runs_ = true;
 };
 
