@@ -342,7 +342,7 @@ int group_run(ktrt_func func, void *arg, bool takes_part)
 
 	if (!rt_runs())
 		return -ESRCH;
-	error = attached ? 0 : ktrt_attach();
+	error = attached ? 0 : attach_when_possible();
 	if (error)
 		return error;
 	error = run_in_group(func, arg, takes_part && attached);

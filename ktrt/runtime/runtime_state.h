@@ -140,6 +140,8 @@ static inline const struct umt_core *rt_counts(void)
 	return at_load(&rt.counts);
 }
 
+/* As ktrt_attach(), but if the limit is reached wait until another thread is detached. */
+int attach_when_possible(void);
 /* Allocate the workers' slots, once the cores are known.  Return: 0 or -ENOMEM. */
 int rt_make_slots(void);
 

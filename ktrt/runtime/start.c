@@ -34,6 +34,8 @@ struct runtime rt;
 
 static pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+/* How often a thread was detached, and the threads that wait until one is; A */
+static uint32_t nr_detached, nr_waiting;
 
 /* ---- forks ---- */
 
@@ -45,6 +47,7 @@ static void in_child(void)
 		park_forget();
 	at_store(&rt.runs, 0);
 	at_store(&rt.generation, rt.generation + 1);
+	at_store(&nr_waiting, 0);
 	pthread_mutex_init(&runtime_lock, NULL);
 	codes_after_fork();
 	groups_after_fork();
@@ -221,14 +224,24 @@ static const uint32_t *own_cpu(void)
 }
 #endif
 
+/* Pairs with attach_when_possible(): either the count is seen there, or the waiter here. */
+static void wake_attaching(void)
+{
+	at_add(&nr_detached, 1);
+	if (at_load_seq(&nr_waiting))
+		futex_wake(&nr_detached, 1);
+}
+
 static int attach_thread(void)
 {
-	struct worker *w =
-		at_load(&rt.attached) < most_attached() ? worker_new(0) : NULL;
+	struct worker *w;
 
 	rt_assert_locked(RANK_START);
-	if (!w)
+	if (at_load(&rt.attached) >= most_attached())
 		return -EAGAIN;
+	w = worker_new(0);
+	if (!w)
+		return -ENOMEM;
 	w->outer = task_new(w, NULL, NULL);
 	if (!w->outer) {
 		worker_retire(w);
@@ -258,6 +271,7 @@ static void detach_worker(struct worker *w)
 	w->current = w->outer = NULL;
 	worker_retire(w);
 	at_sub(&rt.attached, 1);
+	wake_attaching();
 }
 
 /* Clear all fields but those that other threads may read at any time: rt.runs, ->generation
@@ -351,6 +365,29 @@ int ktrt_attach(void)
 	if (rt_runs())
 		error = self_worker ? -EEXIST : attach_thread();
 	mutex_drop(&runtime_lock, RANK_START);
+	return error;
+}
+
+static void wait_for_detaching(uint32_t seen)
+{
+	at_add(&nr_waiting, 1);
+	futex_sleep(&nr_detached, seen);
+	at_sub(&nr_waiting, 1);
+}
+
+int attach_when_possible(void)
+{
+	uint32_t seen = at_load_seq(&nr_detached);
+	int error = ktrt_attach();
+
+	while (error == -EAGAIN) {
+		wait_for_detaching(seen);
+		seen = at_load_seq(&nr_detached);
+		error = ktrt_attach();
+		/* It was woken in place of another one, above all if the runtime ended. */
+		if (error && error != -EAGAIN)
+			wake_attaching();
+	}
 	return error;
 }
 

@@ -323,7 +323,7 @@ KTRT_API int ktrt_yield(void);
 /**
  * ktrt_run - run a task on a worker, and wait for it and all its children
  *
- * May be called by any thread; inside a task it makes a child and waits for it.
+ * Any thread may call it, and waits while too many are attached; a task makes a child.
  *
  * Return: the code of the function or, if that was 0, the first one of a child; -ESRCH
  * without a runtime; -ENOMEM.
