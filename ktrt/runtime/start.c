@@ -33,7 +33,10 @@
 struct runtime rt;
 
 static pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+static pthread_once_t process_once = PTHREAD_ONCE_INIT;
+/* Its destructor detaches threads that end; constant once made. */
+static pthread_key_t ended_key;
+static bool has_ended_key;
 /* How often a thread was detached, and the threads that wait until one is; A */
 static uint32_t nr_detached, nr_waiting;
 
@@ -53,9 +56,26 @@ static void in_child(void)
 	groups_after_fork();
 }
 
-static void prepare_forks(void)
+/* The thread ends while it is attached.  If it ended in the middle of a task, what it waited
+ * for has been given back, and it is outside of tasks again. */
+static void detach_ended(void *worker)
+{
+	if (worker == self_worker)
+		ktrt_code_drop(ktrt_detach());
+}
+
+static void prepare_process(void)
 {
 	pthread_atfork(codes_before_fork, codes_after_fork, in_child);
+	has_ended_key = !pthread_key_create(&ended_key, detach_ended);
+}
+
+/* Without memory for that the thread itself must detach. */
+static void note_attached(struct worker *w)
+{
+	self_worker = w;
+	if (has_ended_key)
+		(void)pthread_setspecific(ended_key, w);
 }
 
 /* ---- starting ---- */
@@ -252,7 +272,7 @@ static int attach_thread(void)
 	w->on_cpu = own_cpu();
 	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	w->current = w->outer;
-	self_worker = w;
+	note_attached(w);
 	if (rt.trace)
 		trace_thread(w);
 	at_add(&rt.attached, 1);
@@ -262,7 +282,7 @@ static int attach_thread(void)
 static void detach_worker(struct worker *w)
 {
 	rt_assert_locked(RANK_START);
-	self_worker = NULL;
+	note_attached(NULL);
 	if (w->outer->domain)
 		deps_close(w, w->outer);
 	if (w->outer->back)
@@ -341,7 +361,7 @@ int ktrt_start(const struct ktrt_options *options)
 		return error;
 	if (!options_are_valid(&own))
 		return -EINVAL;
-	pthread_once(&forks_once, prepare_forks);
+	pthread_once(&process_once, prepare_process);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	mutex_take(&runtime_lock, RANK_START);
 	error = -EBUSY;

@@ -43,10 +43,10 @@
  *   Any call may be made inside a task, and by a thread that is attached
  *   (ktrt_start() attaches its caller), but not in a signal handler.  A task's
  *   function must not leave by longjmp.  If it leaves by pthread_exit(), the task
- *   fails with -ECANCELED and the worker is replaced.  If an attached thread runs
- *   that task, the thread ends and stays attached, so the runtime can no longer be
- *   stopped.  An exception that leaves a task ends the process; with runtime.hpp a
- *   wait throws it.  Workers have every asynchronous signal blocked.
+ *   fails with -ECANCELED and the worker is replaced.  An attached thread that ends,
+ *   there or elsewhere, waits for its tasks and is detached; their code is dropped.
+ *   An exception that leaves a task ends the process; with runtime.hpp a wait throws
+ *   it.  Workers have every asynchronous signal blocked.
  *   The child of a fork has no runtime: calls return -ESRCH until ktrt_start(); a
  *   task that forked ends the child by exit(0) if it returns.
  *
