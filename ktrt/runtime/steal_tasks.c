@@ -116,3 +116,31 @@ struct ktrt_task *steal_task(struct worker *w, wanted_func wanted, void *arg)
 				arg);
 	return task;
 }
+
+/* What is found at the ends of queues. */
+struct beside {
+	struct ktrt_task *above;
+	bool others; /* a task that is not below it */
+};
+
+static bool note_if_other(struct ktrt_task *task, void *arg)
+{
+	struct beside *beside = arg;
+
+	if (!task_is_below(task, beside->above))
+		beside->others = true;
+	return false;
+}
+
+bool steal_leaves_others(struct worker *w, struct ktrt_task *above)
+{
+	struct beside beside = { above, false };
+
+	if (!sched_work_beside(w))
+		return false;
+	for (unsigned i = 0; i < rt.nr_nodes; i++)
+		beside.others |= node_queue_has(&rt.node_queues[i]);
+	if (!beside.others)
+		steal_task(w, note_if_other, &beside);
+	return beside.others;
+}

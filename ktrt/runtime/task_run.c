@@ -154,16 +154,24 @@ static struct ktrt_task *sinks_done(struct worker *w, struct guard *guard,
 	return nr ? task_sinks_complete(w, run, nr) : NULL;
 }
 
-/* Nodes of a run that an attached thread waits for: each thread times one of so many.  A prime
- * number, so that it is not the same node in each run. */
-#define NODES_TIMED 17
+/* Of the nodes of a run that an attached thread waits for, each thread times one of so many. */
+#define NODES_UNTIMED 64
 
-/* Such a thread does nodes itself if they are brief.  One that is skipped says nothing. */
-static inline bool is_timed(const struct worker *w,
-			    const struct ktrt_task *node)
+/*
+ * Such a thread does nodes itself if they are brief.  Until a function has a verdict, all of
+ * its nodes are timed.  One that is skipped says nothing.
+ */
+static inline bool is_timed(struct worker *w, const struct ktrt_task *node)
 {
-	return (!(at_peek(&w->counts.tasks) % NODES_TIMED) ||
-		func_kind(node->func) == FUNC_UNKNOWN) &&
+	unsigned kind;
+
+	if (unlikely(!w->untimed)) {
+		w->untimed = NODES_UNTIMED;
+		return !(node->flags & TASK_SPOILT);
+	}
+	w->untimed--;
+	kind = func_kind(node->func);
+	return unlikely(kind == FUNC_UNKNOWN || kind == FUNC_BRIEF_ONCE_LONG) &&
 	       !(node->flags & TASK_SPOILT);
 }
 

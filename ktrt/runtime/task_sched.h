@@ -116,6 +116,9 @@ static inline const struct node *own_node(const struct worker *w)
 /* The oldest task of another worker, of its own cache, its own node, then of other nodes,
  * the nearest first.  It is one that is wanted (NULL: any). */
 struct ktrt_task *steal_task(struct worker *w, wanted_func wanted, void *arg);
+/* Are there tasks, in a node queue or at the ends of other workers' queues, that are not below
+ * @above?  If a record is used anew meanwhile, the answer may be wrong once. */
+bool steal_leaves_others(struct worker *w, struct ktrt_task *above);
 
 /* ---- wake.c ---- */
 

@@ -17,7 +17,7 @@ int32_t task_outstanding(const struct ktrt_task *task)
 }
 
 #define WAIT_SPINS 2000
-/* After so many searches that find no descendant, a waiter stops spinning. */
+/* After so many searches that find only other tasks than descendants, a waiter stops spinning. */
 #define WAIT_MISSES 7
 
 /* Search in quick succession at first, then every 64 rounds. */
@@ -41,8 +41,11 @@ struct ktrt_task *task_spin(struct worker *w, struct ktrt_task *task)
 		if (!w->core || !sched_work_visible())
 			continue;
 		below = sched_take_below(w, task);
-		if (below || ++misses == WAIT_MISSES)
+		if (below)
 			return below;
+		/* What others are faster to take is no reason to give up. */
+		if (steal_leaves_others(w, task) && ++misses == WAIT_MISSES)
+			return NULL;
 	}
 	return NULL;
 }

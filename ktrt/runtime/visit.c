@@ -177,35 +177,11 @@ bool visit_is_over(struct worker *w)
 	return core && (at_peek(&core->nr_suspended) || core_below(w) != core);
 }
 
-/* What is found in other queues. */
-struct beside {
-	struct ktrt_task *above;
-	bool others; /* a task that is not below it */
-};
-
-static bool note_if_other(struct ktrt_task *task, void *arg)
-{
-	struct beside *beside = arg;
-
-	if (!task_is_below(task, beside->above))
-		beside->others = true;
-	return false;
-}
-
-/* Are tasks queued for which the thread does not wait, as far as the ends of queues tell?  A
- * worker should do these.  If a record is used anew meanwhile, the answer may be wrong once. */
+/* Are tasks queued for which the thread does not wait?  A worker should do these. */
 static bool others_wait(struct worker *w, struct ktrt_task *above,
 			const struct ktrt_group *group)
 {
-	struct beside beside = { above, group };
-
-	if (likely(!sched_work_beside(w)))
-		return false;
-	for (unsigned i = 0; i < rt.nr_nodes; i++)
-		beside.others |= node_queue_has(&rt.node_queues[i]);
-	if (!beside.others)
-		steal_task(w, note_if_other, &beside);
-	return beside.others;
+	return group ? sched_work_beside(w) : steal_leaves_others(w, above);
 }
 
 static bool may_stay(struct worker *w, unsigned nr, struct ktrt_task *above,
@@ -228,7 +204,7 @@ static struct ktrt_task *await_more(struct worker *w, struct ktrt_task *above,
 {
 	struct ktrt_task *task = take_awaited(w, above, group);
 
-	if (task || group || sched_work_visible())
+	if (task || group || steal_leaves_others(w, above))
 		return task;
 	return visit_accept(w, task_spin(w, above));
 }

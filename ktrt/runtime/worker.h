@@ -75,6 +75,7 @@ struct worker {
 	uint32_t stalls; /* the value of rt.stalls that it last saw; A */
 	uint32_t no_open; /* that at which it last found none; wait_search.c */
 	uint32_t grants; /* checks of the limit on children to skip */
+	uint32_t untimed; /* nodes until the next is timed; task_run.c */
 	struct yields yields;
 	/* A record for tasks that are run at once, or NULL */
 	struct ktrt_task *blank;
