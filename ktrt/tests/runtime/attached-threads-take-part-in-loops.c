@@ -5,34 +5,18 @@
  * given, are done by workers.  So is the rest of a loop whose chunks turn long, or whose thread
  * is moved to a CPU that is not the core which it visits.
  */
-#include "support/attached_thread.h"
-
-#include <pthread.h>
-#include <unistd.h>
+#include "support/blocked_worker.h"
 
 #define INDICES 4000ul
-/* Nobody else ends the test's only worker sooner. */
-#define LATE_NS 30000000000
 /* No such chunk is brief. */
 #define LONG_NS 100000
-
-static int ends[2]; /* of a pipe */
-static pthread_t attached;
-static unsigned long done, here;
-
-static void count_index(void)
-{
-	more(done);
-	if (pthread_equal(pthread_self(), attached))
-		more(here);
-}
 
 /* ---- loops ---- */
 
 static int do_range(size_t first, size_t end, void *arg)
 {
 	for (; first < end; first++)
-		count_index();
+		count_done();
 	return 0;
 }
 
@@ -86,27 +70,6 @@ static void do_reduction(size_t grain)
 /* As func_kinds.h names a function of loops. */
 #define LOOP_FUNC(func) ((ktrt_func)(void (*)(void))(func))
 
-/* ---- a runtime whose only worker can be blocked ---- */
-
-static int block_until_written(void *arg)
-{
-	char byte;
-
-	return read(ends[0], &byte, 1) == 1 ? 0 : -EIO;
-}
-
-static void start_with_one(unsigned flags)
-{
-	struct ktrt_options options = KTRT_OPTIONS_INIT;
-
-	options.workers = options.max_threads = 1;
-	options.flags = flags;
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(ktrt_start(&options), 0);
-	attached = pthread_self();
-	stay_on_a_core();
-}
-
 /* The worker does it until it is known that the function is brief.  Return: false if it is
  * not. */
 static bool let_be_known(ktrt_func func, void (*run)(size_t), size_t grain)
@@ -118,63 +81,6 @@ static bool let_be_known(ktrt_func func, void (*run)(size_t), size_t grain)
 	while (func_kind(func) != FUNC_BRIEF && ktest_now_ns() < late_ns);
 	return func_kind(func) == FUNC_BRIEF;
 }
-
-static void stop_runtime(void)
-{
-	assert_int_equal(ktrt_stop(), 0);
-	close(ends[0]);
-	close(ends[1]);
-}
-
-/* Frees the worker if that is not done in time, or if the function counts as long now, because
- * the attached thread lost its CPU in two chunks. */
-static pthread_t watchdog;
-static ktrt_func watched;
-static unsigned is_over, was_late, was_long;
-
-static void *free_worker_if_late(void *arg)
-{
-	uint64_t until = ktest_now_ns() + LATE_NS;
-
-	while (!get(is_over) && func_kind(watched) != FUNC_LONG &&
-	       ktest_now_ns() < until)
-		nap_us(1000);
-	set(was_long, func_kind(watched) == FUNC_LONG);
-	set(was_late, !get(is_over) && !was_long);
-	ktest_check(write(ends[1], "x", 1) == 1);
-	return NULL;
-}
-
-static void block_the_worker(ktrt_func func, void *(*free_it)(void *))
-{
-	watched = func;
-	set(is_over, 0);
-	set(was_late, 0);
-	set(was_long, 0);
-	assert_int_equal(ktrt_spawn(block_until_written, NULL), 0);
-	assert_true(holds_soon(!sched_work_visible()));
-	set(done, 0);
-	set(here, 0);
-	assert_int_equal(pthread_create(&watchdog, NULL, free_it, NULL), 0);
-}
-
-/* Return: false if the function counted as long. */
-static bool check_all_here(unsigned long wanted)
-{
-	set(is_over, 1);
-	assert_int_equal(pthread_join(watchdog, NULL), 0);
-	assert_int_equal(ktrt_wait(), 0);
-	assert_int_equal(get(was_late), 0);
-	assert_int_equal(get(done), wanted);
-	assert_int_equal(ktrt_worker(), -1);
-	if (get(was_long))
-		return false;
-	assert_int_equal(get(here), wanted);
-	return true;
-}
-
-/* On a busy machine the function may be judged long at any time. */
-#define TRIES 20
 
 static bool do_loop_here(ktrt_func func, void (*run)(size_t), size_t grain,
 			 unsigned long wanted)
@@ -200,7 +106,7 @@ static void do_without_worker(ktrt_func func, void (*run)(size_t),
 		start_with_one(all_flags[i]);
 		for (size_t grain = 0; grain < 3 && are_brief; grain++)
 			are_brief = do_loop_here(func, run, grain, wanted);
-		stop_runtime();
+		stop_with_one();
 	}
 	if (!are_brief)
 		ktest_skip("chunks take too long on a machine this busy");
@@ -220,20 +126,20 @@ static void reductions_need_no_worker(void **state)
 
 static int refuse_here(void *arg)
 {
-	return pthread_equal(pthread_self(), attached) ? -EIO : 0;
+	return pthread_equal(pthread_self(), attached_thread) ? -EIO : 0;
 }
 
 /* The first ones are not known yet. */
 static void long_ones_are_for_workers(void **state)
 {
 	start_with_one(KTRT_NO_UMT);
-	set(here, 0);
+	set(nr_here, 0);
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(ktrt_for(0, 50, i % 2, do_long_range, NULL),
 				 0);
 	}
-	assert_int_equal(get(here), 0);
-	stop_runtime();
+	assert_int_equal(get(nr_here), 0);
+	stop_with_one();
 }
 
 static void runs_are_by_workers(void **state)
@@ -241,7 +147,7 @@ static void runs_are_by_workers(void **state)
 	start_with_one(KTRT_NO_UMT);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(ktrt_run(refuse_here, NULL), 0);
-	stop_runtime();
+	stop_with_one();
 }
 
 /* ---- what it leaves in the middle of a loop ---- */
@@ -257,7 +163,7 @@ static const uint32_t no_cpu = UINT32_MAX;
 
 static void change_here(void)
 {
-	if (!changes || !pthread_equal(pthread_self(), attached) ||
+	if (!changes || !pthread_equal(pthread_self(), attached_thread) ||
 	    more(chunks_here) < CHANGED)
 		return;
 	if (turns_long)
@@ -291,9 +197,9 @@ static void do_changing_reduction(size_t grain)
 static void *free_worker_if_left(void *arg)
 {
 	ktest_check(holds_soon(get(is_over) || get(chunks_here) >= CHANGED ||
-			       func_kind(watched) == FUNC_LONG));
+			       func_kind(watched_func) == FUNC_LONG));
 	ktest_check(holds_soon(get(is_over) || at_load(&visitor->awaited)));
-	ktest_check(write(ends[1], "x", 1) == 1);
+	ktest_check(write(pipe_ends[1], "x", 1) == 1);
 	return NULL;
 }
 
@@ -309,9 +215,9 @@ static bool change_in_loop(ktrt_func func, void (*run)(size_t), size_t grain)
 	changes = false;
 	at_poke(&visitor->on_cpu, on_cpu);
 	set(is_over, 1);
-	assert_int_equal(pthread_join(watchdog, NULL), 0);
+	assert_int_equal(pthread_join(watching_thread, NULL), 0);
 	assert_int_equal(ktrt_wait(), 0);
-	assert_int_equal(get(done), INDICES);
+	assert_int_equal(get(nr_done), INDICES);
 	assert_in_range(get(chunks_here), 0, CHANGED + LEFT_AFTER);
 	return get(chunks_here) >= CHANGED;
 }
@@ -338,7 +244,7 @@ static void change_each(bool to_long)
 					       do_changing_loop, grain) &&
 				change_in_time(LOOP_FUNC(add_changing),
 					       do_changing_reduction, grain);
-		stop_runtime();
+		stop_with_one();
 	}
 	if (!are_brief)
 		ktest_skip("chunks take too long on a machine this busy");
@@ -388,14 +294,14 @@ static void several_take_part(void)
 {
 	pthread_t threads[THREADS];
 
-	set(done, 0);
+	set(nr_done, 0);
 	for (intptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, take_part, (void *)i),
 			0);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(get(done), THREADS * ROUNDS * (1000ul + 300 + 100));
+	assert_int_equal(get(nr_done), THREADS * ROUNDS * (1000ul + 300 + 100));
 }
 
 static void several_threads_take_part(void **state)
