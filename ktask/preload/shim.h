@@ -17,6 +17,7 @@
  *	library_calls.c    the same by liburing and libibverbs
  *	guarded_calls.c    unshare, setns, prctl, syscall: calls that notice us
  *	exit.c             _exit, quick_exit; the end of the process
+ *	main_thread.c      the end of the main thread, where the process goes on
  *	exec.c             execve and its family: another kind of end
  *	spawn.c            posix_spawn: a child that is another program at once
  *
@@ -245,6 +246,20 @@ void shim_set_busy(bool value);
 bool shim_working(void);
 /* In a child of fork(), which has only the calling thread. */
 void shim_forget_working(void);
+/*
+ * main_thread.c, to end the shim's threads with the main one.
+ *
+ * shim_main_init: by the main thread, when the shim is loaded
+ * shim_main_has_ended: then a helper that idles shall end at once
+ * shim_thread_ends: the calling thread is about to end without the C library
+ * shim_main_forked: in the child of a fork, the calling thread is the main one
+ */
+void shim_main_init(void);
+bool shim_main_has_ended(void);
+/* The same, as the kernel sees it: it may have ended without the C library. */
+bool shim_main_is_gone(void);
+void shim_thread_ends(void);
+void shim_main_forked(void);
 /* End the helpers, unless this thread is inside one of these. */
 void shim_trim(void);
 /* The most threads that the library allows a job now; allocates. */
@@ -305,8 +320,6 @@ size_t shim_available_bytes(void);
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
- * shim_ahead_init: by the main thread, before there is a watcher
- * shim_ahead_thread_ends: the calling thread is about to end without the C library
  * shim_ahead_end: end the watcher and its jobs
  */
 void shim_ahead_block(void *block, size_t len, const void *from);
@@ -324,8 +337,6 @@ void shim_ahead_moved(const void *old, size_t old_len, const void *to,
 		      size_t len, bool stays);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
-void shim_ahead_init(void);
-void shim_ahead_thread_ends(void);
 void shim_ahead_end(void);
 void shim_ahead_forked(void);
 bool shim_ahead_running(void);

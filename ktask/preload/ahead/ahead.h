@@ -14,7 +14,6 @@
  *	new_memory.c        whether new memory is watched
  *	ahead_watcher.c     the thread that polls, decides and begins the jobs
  *	watcher_conditions.c  whether there may be such a thread
- *	main_thread.c       ends it with the main thread
  *
  * The rest of the shim sees only shim_ahead_*() of preload/shim.h.
  *
@@ -63,13 +62,6 @@ void ahead_wake_watcher(void);
 bool ahead_start_watcher(void);
 /* Has the watcher begun to end?  Then it watches nothing new. */
 bool ahead_is_ending(void);
-
-/* main_thread.c: it has ended, so nothing is watched any more; or nobody would tell */
-bool ahead_main_has_ended(void);
-/* The same, as the kernel sees it: it may have ended without the C library. */
-bool ahead_main_is_gone(void);
-/* In the child of a fork: the calling thread is the main one. */
-void ahead_main_forked(void);
 
 /* next_window.c: choose and begin the next window; false: the process may no longer have
  * threads of the shim */

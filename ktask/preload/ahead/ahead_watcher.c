@@ -8,7 +8,7 @@
  * Linux 5.14.  Nor does it get one that would count against a limit on the address space,
  * on data or on processes (watcher_conditions.c).  The watcher ends at once if the kernel
  * does not overcommit memory.  It sleeps on a futex while there is nothing to watch, and
- * wakes every second to see whether the main thread is gone (main_thread.c).  While
+ * wakes every second to see whether the main thread is gone (exit/main_thread.c).  While
  * nothing moves it polls less and less often, down to every 50 ms.
  *
  * It has the priority of the process, like idle helpers.  At the lowest priority it
@@ -345,7 +345,7 @@ static uint64_t poll_main(uint64_t now)
 
 	if (now < due_ns)
 		return due_ns;
-	if (ahead_main_is_gone())
+	if (shim_main_is_gone())
 		atomic_store(&is_quitting, true);
 	due_ns = now + MAIN_NS;
 	return due_ns;
@@ -474,7 +474,7 @@ bool ahead_start_watcher(void)
 	}
 	atomic_store(&watcher_state, RUNNING);
 	/* Both look at what the other one has set. */
-	if (ahead_main_has_ended())
+	if (shim_main_has_ended())
 		shim_ahead_end();
 	return true;
 }
@@ -506,7 +506,6 @@ bool shim_ahead_running(void)
 
 void shim_ahead_forked(void)
 {
-	ahead_main_forked();
 	ahead_forget_effort();
 	grown_areas_forget();
 	joined_ranges_forked();

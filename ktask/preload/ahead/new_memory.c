@@ -24,7 +24,7 @@ bool shim_ahead_small;
  */
 static enum shim_why find_reason(size_t bytes)
 {
-	if (ahead_main_has_ended())
+	if (shim_main_has_ended())
 		return WHY_AHEAD_MAIN;
 	if (!shim_ahead_running() && !ahead_has_memory_for(bytes))
 		return WHY_AHEAD_MEMORY;

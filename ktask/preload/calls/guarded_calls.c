@@ -160,7 +160,7 @@ static bool prepare_for_call(long number, const long *args)
 		shim_at_end((int)args[0], false);
 		return false;
 	case SYS_exit:
-		shim_ahead_thread_ends();
+		shim_thread_ends();
 		return false;
 	case SYS_clone:
 	case SYS_clone3:

@@ -62,6 +62,8 @@ static int run_quietly(const char *name, const struct ktask_op_args *args,
 	is_busy = true;
 	atomic_fetch_add(&nr_working, 1);
 	error = ktask_op_run(ktask_op_find(name), args, &opts);
+	if (shim_main_has_ended())
+		ktask_trim();
 	atomic_fetch_sub(&nr_working, 1);
 	is_busy = false;
 	pthread_setcancelstate(cancel_state, NULL);

@@ -221,6 +221,7 @@ static void restart_in_child(void)
 	shim_report_again();
 	shim_prefault_forked();
 	shim_ahead_forked();
+	shim_main_forked();
 }
 
 static void read_min_bytes(const char *text)
@@ -385,7 +386,6 @@ static void read_ahead(const char *mode)
 	calls_mask |= 1u << SHIM_AHEAD;
 	shim_ahead_min_bytes = shim_min_bytes;
 	atomic_store(&shim_ahead_least_block, shim_min_bytes);
-	shim_ahead_init();
 }
 
 /*
@@ -418,6 +418,7 @@ static void __attribute__((constructor)) shim_init(void)
 	if (shim_prefaults)
 		calls_mask |= 1u << SHIM_PREFAULT;
 	read_ahead(mode);
+	shim_main_init();
 	shim_report_init(is_dry);
 	shim_filter_init(word_list_has(mode, "filter-ok"));
 	read_objects();

@@ -17,11 +17,13 @@ ended() {
 	echo "status: $status"
 }
 
+modes="ahead ahead-small dry,ahead ahead-off prefault"
+
 # ends CASE...: as without the shim, whatever the shim does
 ends() {
 	for one in "$@"; do
 		ended plain "$one" >"$BATS_TEST_TMPDIR/plain"
-		for mode in ahead ahead-small dry,ahead ahead-off prefault; do
+		for mode in $modes; do
 			echo "$one, $mode"
 			KTASK_RUN_OPS=$mode ended shimmed "$one" \
 				>"$BATS_TEST_TMPDIR/shimmed"
@@ -39,6 +41,11 @@ ends() {
 @test "another thread is the last one, whether or not it fills memory" {
 	ends thread thread-fills
 	grep -q 'status: 0' "$BATS_TEST_TMPDIR/plain"
+}
+
+@test "no helper that idles keeps the process alive" {
+	export KTASK_IDLE_MS=1000000
+	modes="mmap ahead" ends populated thread-populates
 }
 
 @test "the main thread was cancelled" {

@@ -128,15 +128,51 @@ static void case_signal(void)
 	pthread_exit(NULL);
 }
 
+static void populate_block(void)
+{
+	must_hold(mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
+		       0) != MAP_FAILED,
+		  "mmap");
+}
+
+static void *populate_and_end(void *arg)
+{
+	usleep(100000);
+	populate_block();
+	puts("populated by the last thread");
+	return arg;
+}
+
+static void case_populated(void)
+{
+	populate_block();
+	puts("populated");
+	pthread_exit(NULL);
+}
+
+static void case_thread_populates(void)
+{
+	start_thread(populate_and_end);
+	case_populated();
+}
+
 static void case_forks(void)
 {
 	fork_and_end(NULL);
 	pthread_exit(NULL);
 }
 
+/* Not while the main thread loads what pthread_exit() needs: the child could not. */
+static void *fork_later(void *arg)
+{
+	usleep(100000);
+	return fork_and_end(arg);
+}
+
 static void case_thread_forks(void)
 {
-	start_thread(fork_and_end);
+	start_thread(fork_later);
 	pthread_exit(NULL);
 }
 
@@ -152,10 +188,16 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "alone", case_alone },	 { "freed", case_freed },
-	{ "thread", case_thread },	 { "thread-fills", case_thread_fills },
-	{ "cancelled", case_cancelled }, { "signal", case_signal },
-	{ "forks", case_forks },	 { "thread-forks", case_thread_forks },
+	{ "alone", case_alone },
+	{ "freed", case_freed },
+	{ "thread", case_thread },
+	{ "thread-fills", case_thread_fills },
+	{ "cancelled", case_cancelled },
+	{ "signal", case_signal },
+	{ "populated", case_populated },
+	{ "thread-populates", case_thread_populates },
+	{ "forks", case_forks },
+	{ "thread-forks", case_thread_forks },
 	{ "unknown", case_unknown },
 };
 

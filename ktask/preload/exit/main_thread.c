@@ -11,11 +11,14 @@
  * from then on.  A destructor sees a cancellation, which a pthread_exit() of the shim's own
  * would not.
  *
+ * Other helpers would be the last threads until they have idled for KTASK_IDLE_MS, and
+ * block all signals.  So idle ones end as well, and later ones after each call.
+ *
  * A main thread that ends by the system call itself calls no destructor.  Of a syscall()
  * the shim knows; after any other the watcher finds the thread gone when it next looks.
  *
- * Behaves badly: if another thread is in a call that is taken at that moment, by a helper
- * of the watcher's making, that helper lives until it has idled for KTASK_IDLE_MS.
+ * Behaves badly: a helper that works at that moment, for another thread or --prefault, is
+ * not ended.
  *
  * Locking: there is no lock.  has_ended is atomic; the main thread sets it, and the child
  * of a fork, which has one thread, resets it.
@@ -25,7 +28,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/ahead/ahead.h"
 #include "preload/shim.h"
 
 static pthread_key_t end_key;
@@ -49,32 +51,32 @@ static void mark_main(void)
 		pthread_setspecific(end_key, &end_key);
 }
 
-void shim_ahead_init(void)
+void shim_main_init(void)
 {
 	has_key = !pthread_key_create(&end_key, end_with_main);
 	mark_main();
 }
 
-void shim_ahead_thread_ends(void)
+void shim_thread_ends(void)
 {
 	if (has_key && pthread_getspecific(end_key))
 		end_with_main(NULL);
 }
 
-void ahead_main_forked(void)
+void shim_main_forked(void)
 {
 	atomic_store(&has_ended, false);
 	mark_main();
 }
 
-bool ahead_main_has_ended(void)
+bool shim_main_has_ended(void)
 {
-	return !has_key || atomic_load(&has_ended);
+	return atomic_load(&has_ended);
 }
 
 /* The kernel forgets a thread's list when the thread ends, though not the main thread
  * itself before the process ends. */
-bool ahead_main_is_gone(void)
+bool shim_main_is_gone(void)
 {
 	void *head = &head;
 	size_t len;
