@@ -90,6 +90,7 @@ static bool has_shim(char *const envp[])
 	return false;
 }
 
+/* @envp can be read as far as it goes. */
 const char *shim_exec_obstacle(const char *program, char *const envp[])
 {
 	const char *why;
@@ -185,6 +186,7 @@ static bool take_arguments(char *const *list, size_t *left)
 	return true;
 }
 
+/* They can be read, and are not too many. */
 static bool are_arguments_fit(const struct target *target, char *const envp[])
 {
 	size_t left = args_limit();
@@ -201,11 +203,21 @@ static bool may_become(const struct target *target)
 		       : target->program && program_may_start(target->program);
 }
 
-static bool report_before(const struct target *target, char *const envp[])
+/* May the arguments be inspected, as far as they can be read? */
+static bool may_inspect(void)
 {
-	bool ours = shim_tells() && !shim_filter_in_child() &&
-		    shim_filter_allows() && shim_is_ours() && shim_counted() &&
-		    may_become(target) && are_arguments_fit(target, envp);
+	return shim_tells() && !shim_filter_in_child() && shim_filter_allows();
+}
+
+/* The prototypes promise the compiler that it is not NULL. */
+static bool is_readable(const char *volatile path)
+{
+	return may_inspect() && path && argument_bytes(path);
+}
+
+static bool report_before(const struct target *target)
+{
+	bool ours = shim_is_ours() && shim_counted() && may_become(target);
 
 	if (ours)
 		shim_report_now("it called exec to become another program");
@@ -216,14 +228,17 @@ static struct attempt begin_exec(const struct target *target,
 				 char *const envp[])
 {
 	keep_errno();
-	struct attempt attempt;
+	struct attempt attempt = { 0 };
 	const char *why, *name;
 
 	/* exec is no point of cancellation.  Files are read here. */
 	block_cancellation();
 	ensure_next();
 	shim_raise_working();
-	attempt.reported = report_before(target, envp);
+	/* The kernel refuses what cannot be read, or is too much. */
+	if (!may_inspect() || !are_arguments_fit(target, envp))
+		return attempt;
+	attempt.reported = report_before(target);
 	why = shim_exec_obstacle(target->program, envp);
 	if (why && !may_become(target))
 		why = NULL;
@@ -238,9 +253,11 @@ static struct attempt begin_exec(const struct target *target,
 static struct attempt begin_exec_path(const char *path, char *const argv[],
 				      char *const envp[])
 {
+	if (!is_readable(path))
+		return begin_exec(&(struct target){ 0 }, envp);
 	return begin_exec(
 		&(struct target){
-			.program = path && strchr(path, '/') ? path : NULL,
+			.program = strchr(path, '/') ? path : NULL,
 			.name = path,
 			.path = path,
 			.dir = AT_FDCWD,
@@ -353,13 +370,12 @@ static struct attempt begin_exec_below(int fd, const char *path,
 KTASK_API int execveat(int fd, const char *path, char *const argv[],
 		       char *const envp[], int flags)
 {
-	/* The header promises the compiler that it is not NULL. */
-	const char *volatile given = path;
+	bool readable = is_readable(path);
 	struct attempt attempt;
 
-	if (given && given[0])
+	if (readable && path[0])
 		attempt = begin_exec_below(fd, path, argv, envp);
-	else if (given && (flags & AT_EMPTY_PATH))
+	else if (readable && (flags & AT_EMPTY_PATH))
 		attempt = begin_exec_of(fd, argv, envp);
 	else
 		attempt = begin_exec(&(struct target){ 0 }, envp);
