@@ -89,7 +89,7 @@ my %shapes = (
 		     '-machine', 'q35,kernel-irqchip=split', '-smp', '2,sockets=2',
 		     '-m', 5120, '-device', 'intel-iommu', '-device', 'edu',
 		     nodes(['0', '1'], [1024, 4096], [10, 20], [20, 10])],
-	own => ["the kernel's own tests", 'series.own=1', '-smp', 2, '-m', 3072],
+	own => ["the kernel's own tests", "$vfio_words series.own=1", @vfio, '-m', 4096],
 	# Those that wrap around process ids and the like take minutes.
 	ltp => ['memory tests of LTP', 'series.own=1 series.limit=60', '-smp', 2, '-m', 3072],
 	# CPUs and memory that go and come: some may go, and each client has helpers.
@@ -345,11 +345,18 @@ sub build_own_tests
 
 	chomp $source;
 	skip_all((split /\n/, $source)[-1]) if $lacks;
-	my ($status, $said) = capture("CC='$cc' $top/tests/vm/build-own-tests $source $own");
+	my ($status, $said) = capture("CC='$cc' $top/tests/vm/build-own-tests $source $own "
+		. $name);
 
 	print map { "# $_\n" } split /\n/, $said;
 	skip_all((split /\n/, $said)[-1]) if $status == 77;
 	result(!$status, "the kernel's own tests are built");
+	for ($said =~ /^(\S+ cannot be built: .*)/mg) {
+		my ($program, $reason) = split / cannot be built: /, $_, 2;
+
+		result(1, "$program does as on the unpatched kernel # SKIP it cannot be "
+			. "built" . why($reason));
+	}
 	finish() if $status;
 	return $own;
 }

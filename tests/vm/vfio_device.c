@@ -60,14 +60,25 @@ static void write_line(const char *path, const char *line)
 	fclose(out);
 }
 
+bool vfio_bind(char *device, size_t size)
+{
+	char path[400];
+
+	if (!find_edu(device, size))
+		return false;
+	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", device);
+	write_line(path, "vfio-pci");
+	write_line("/sys/bus/pci/drivers_probe", device);
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/vfio-pci/%s",
+		 device);
+	return !access(path, F_OK);
+}
+
 static int open_group(const char *device)
 {
 	char path[400], group[200];
 	ssize_t len;
 
-	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", device);
-	write_line(path, "vfio-pci");
-	write_line("/sys/bus/pci/drivers_probe", device);
 	snprintf(path, sizeof(path), DEVICES "/%s/iommu_group", device);
 	len = readlink(path, group, sizeof(group) - 1);
 	if (len < 0)
@@ -82,7 +93,7 @@ int vfio_open(void)
 	char device[256];
 	int container, group;
 
-	if (!find_edu(device, sizeof(device)))
+	if (!vfio_bind(device, sizeof(device)))
 		return -1;
 	group = open_group(device);
 	container = open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC);

@@ -5,8 +5,12 @@
 #ifndef TESTS_VM_VFIO_DEVICE_H
 #define TESTS_VM_VFIO_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* vfio_bind - give the device to vfio-pci; @device: its name, of @size bytes */
+bool vfio_bind(char *device, size_t size);
 
 /* vfio_open - a container of type1 with the device's group in it, or -1 */
 int vfio_open(void);

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../vfio_device.h"
 #include "facts.h"
 #include "own_results.h"
 
@@ -29,6 +30,7 @@
 #define TRIES 3
 #define LIMIT_SECONDS 600
 #define NOT_ENDED (-1)
+#define CANNOT_BE_RUN 127
 #define TEXT_MAX (1 << 20)
 
 /* So that people see why. */
@@ -121,6 +123,23 @@ static bool is_worth_a_try(const char *program, const struct run *best)
 	       !is_skip_status(program, best->status);
 }
 
+/* Where nothing of it works, or all was skipped, equal facts say nothing. */
+static void note_skipped(const char *title)
+{
+	static char text[TEXT_MAX];
+	char *line, *reason;
+
+	read_text(OUTPUT, text, sizeof(text));
+	reason = strcasestr(text, "SKIP");
+	for (line = reason; line && *line && *line != '\n'; line++)
+		if (*line == '#' || *line == '\r')
+			*line = ' ';
+	if (line)
+		*line = 0;
+	skip_check(reason ? reason : "nothing of it works", "%s does its work",
+		   title);
+}
+
 static void run_test(const char *title, char *const words[])
 {
 	struct run best = run_once(words);
@@ -133,6 +152,10 @@ static void run_test(const char *title, char *const words[])
 	}
 	if (best.status || best.badly)
 		note_output(title);
+	if (best.status == CANNOT_BE_RUN)
+		check_that(false, "%s can be run", title);
+	else if (!best.well && (best.status || best.badly || best.skipped))
+		note_skipped(title);
 	tell_fact_number(best.status, "own test %s: status", title);
 	tell_fact_number(best.well, "own test %s: well", title);
 	tell_fact_number(best.badly, "own test %s: badly", title);
@@ -155,9 +178,14 @@ static void run_line(char *line)
 void tell_own_tests(void)
 {
 	static char list[65536];
+	char device[256];
 	char *save = NULL;
 	unsigned nr = 0;
 
+	if (vfio_bind(device, sizeof(device)))
+		setenv("VFIO_SELFTESTS_BDF", device, 1);
+	else
+		check_that(!read_option("vfio", 0), "there is a device");
 	read_text(DIR "/list", list, sizeof(list));
 	mkdir("/tmp", 01777);
 	mount("tmpfs", "/tmp", "tmpfs", 0, NULL);
