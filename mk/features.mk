@@ -14,6 +14,9 @@ TASKFLOW ?=
 WITHOUT ?=
 
 FEATURES := $(OUT)/features
+# With sanitizers only tests are built, and no program of another's runtime, whose headers
+# are most of what it takes to ask.
+NOT_ASKED := $(WITHOUT)$(if $(filter-out plain,$(VARIANT)), libomp tbb taskflow)
 quoted = '$(subst ','\'',$(1))'
 ASK_FEATURES = CC=$(call quoted,$(CC)) CXX=$(call quoted,$(CXX)) \
 	MPICC=$(call quoted,$(MPICC)) BPFTOOL=$(call quoted,$(BPFTOOL)) \
@@ -22,7 +25,7 @@ ASK_FEATURES = CC=$(call quoted,$(CC)) CXX=$(call quoted,$(CXX)) \
 	PYTHON=$(call quoted,$(PYTHON)) TASKFLOW=$(call quoted,$(TASKFLOW)) \
 	FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CFLAGS)) \
 	CXX_FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CXXFLAGS)) \
-	LDFLAGS=$(call quoted,$(LDFLAGS)) WITHOUT=$(call quoted,$(WITHOUT)) \
+	LDFLAGS=$(call quoted,$(LDFLAGS)) WITHOUT=$(call quoted,$(NOT_ASKED)) \
 	scripts/features
 
 # A dry run (make -n) leaves build/ as it is.  It may find answers there, and asks beside it.
@@ -79,7 +82,7 @@ ADD_tbb := peers
 # $(call tell-left-out,FEATURES): prints one block at the end of a goal, or
 # nothing.  What WITHOUT names is not told of.
 comma := ,
-left-out = $(strip $(foreach f,$(filter-out $(WITHOUT),$(1)),\
+left-out = $(strip $(foreach f,$(filter-out $(NOT_ASKED),$(1)),\
 	$(if $(HAVE_$f),,$f)))
 tell-left-out = $(if $(call left-out,$(1)),@printf '%s\n' '' \
 	'Left out. To add a part$(comma) run its command and then make again:' \
