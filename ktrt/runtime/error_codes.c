@@ -145,7 +145,7 @@ void *ktrt_code_take(int code, const char *kind)
 
 	mutex_take(&codes_lock, RANK_INNER);
 	entry = find_entry(code);
-	if (entry && !strcmp(entry->kind, kind)) {
+	if (entry && kind && !strcmp(entry->kind, kind)) {
 		object = entry->object;
 		release_entry(entry);
 	}

@@ -38,6 +38,8 @@ void groups_after_fork(void)
 
 int ktrt_group_new(struct ktrt_group **group)
 {
+	if (!group)
+		return -EINVAL;
 	*group = NULL;
 	if (!current_worker())
 		return -ESRCH;
@@ -135,6 +137,8 @@ int ktrt_group_wait(struct ktrt_group *group)
 	struct worker *w = current_worker();
 	int error;
 
+	if (!group)
+		return -EINVAL;
 	/* All tasks ended before their runtime did, unless they were lost by a fork. */
 	if (!rt_runs() && is_complete(group))
 		return error_take(&group->error);
@@ -149,6 +153,8 @@ int ktrt_group_wait(struct ktrt_group *group)
 
 void ktrt_group_cancel(struct ktrt_group *group)
 {
+	if (!group)
+		return;
 	at_store(&group->cancelled, 1);
 	at_add(&rt.cancels, 1);
 }
@@ -253,7 +259,7 @@ void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 {
 	struct worker *w = current_worker();
 
-	if (!rt_runs())
+	if (!task || !rt_runs())
 		return;
 	if (!w)
 		at_add(&rt.ending, 1);
@@ -353,5 +359,5 @@ int group_run(ktrt_func func, void *arg, bool takes_part)
 
 int ktrt_run(ktrt_func func, void *arg)
 {
-	return group_run(func, arg, false);
+	return func ? group_run(func, arg, false) : -EINVAL;
 }

@@ -507,7 +507,9 @@ static void fill_info(struct ktrt_info *info)
 
 int ktrt_info_get(struct ktrt_info *info)
 {
-	int error = struct_size_check(info->struct_size, STRUCT_SIZE_ONLY);
+	int error =
+		info ? struct_size_check(info->struct_size, STRUCT_SIZE_ONLY)
+		     : -EINVAL;
 	struct ktrt_info all = { 0 };
 
 	if (error)
@@ -547,7 +549,11 @@ int ktrt_thread_indices(void)
 
 int ktrt_cpus(int *cpus, int nr)
 {
-	int cores = hold_runtime() ? (int)rt.nr_cores : -ESRCH;
+	int cores;
+
+	if (!cpus && nr > 0)
+		return -EINVAL;
+	cores = hold_runtime() ? (int)rt.nr_cores : -ESRCH;
 
 	for (int i = 0; i < nr && i < cores; i++)
 		cpus[i] = rt.cores[i].cpu;

@@ -226,8 +226,8 @@ WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 {
 	struct worker *w = current_worker();
 
-	if (unlikely(!w))
-		return -ESRCH;
+	if (unlikely(!w || !func))
+		return w ? -EINVAL : -ESRCH;
 	return does_at_once(w, func) ? spawn_now(w, func, arg)
 				     : spawn_queued(w, func, arg);
 }
@@ -247,7 +247,7 @@ static inline void copy_inline(char *to, const char *from, size_t bytes)
 	} else if (likely(bytes > 32)) {
 		memcpy(to, from, 32);
 		memcpy(to + bytes - 32, from + bytes - 32, 32);
-	} else {
+	} else if (bytes) {
 		memcpy(to, from, bytes);
 	}
 }
@@ -281,8 +281,8 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 	struct ktrt_task *task;
 	bool now;
 
-	if (unlikely(!w))
-		return -ESRCH;
+	if (unlikely(!w || !func || (!arg && bytes)))
+		return w ? -EINVAL : -ESRCH;
 	now = does_at_once(w, func);
 	task = now && bytes <= ARG_INLINE ? task_take_blank(w)
 					  : task_new(w, func, NULL);
@@ -304,7 +304,7 @@ WAKE_PATH void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
 	struct worker *w = current_worker();
 	struct ktrt_task *task;
 
-	if (unlikely(!w || bytes > ARG_INLINE || flags & ~KTRT_ALWAYS))
+	if (unlikely(!w || !func || bytes > ARG_INLINE || flags & ~KTRT_ALWAYS))
 		return NULL;
 	/* A blank has no flags. */
 	if (unlikely(!flags && does_at_once(w, func))) {
@@ -365,8 +365,8 @@ static inline int spawn_args(ktrt_func_args func, void *a, void *b, void *c,
 	struct ktrt_task *task;
 	bool now;
 
-	if (unlikely(!w))
-		return -ESRCH;
+	if (unlikely(!w || !func))
+		return w ? -EINVAL : -ESRCH;
 	now = does_at_once(w, args_func(func));
 	task = now ? task_take_blank(w) : task_new(w, task_run_args, NULL);
 	if (unlikely(!task))
@@ -386,7 +386,7 @@ int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	struct task_args args;
 
-	if (!nr_deps)
+	if (!nr_deps || !func)
 		return spawn_args(func, a, b, c, d);
 	args = (struct task_args){ func, { a, b, c, d } };
 	attr.deps = deps;
@@ -494,7 +494,7 @@ static int take_arg(struct ktrt_task *task, void *arg,
 	int error;
 
 	if (!attr->move)
-		return copy_arg(task, arg, attr->arg_bytes);
+		return arg ? copy_arg(task, arg, attr->arg_bytes) : -EINVAL;
 	error = make_arg(task, attr->arg_bytes);
 	if (!error)
 		attr->move(task->arg, arg);
@@ -541,7 +541,7 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	bool ready = true, undeferred;
 	int error;
 
-	if (!attr)
+	if (!attr || !func)
 		return -EINVAL;
 	if (attr->struct_size != sizeof(*attr))
 		return spawn_by_copy(func, arg, attr);

@@ -61,6 +61,8 @@ int ktrt_graph_new(struct ktrt_graph **graph)
 	struct worker *w = current_worker();
 	struct ktrt_graph *made;
 
+	if (!graph)
+		return -EINVAL;
 	*graph = NULL;
 	if (!w)
 		return -ESRCH;
@@ -185,7 +187,8 @@ int ktrt_graph_add(struct ktrt_graph *graph, ktrt_func func, void *arg,
 
 	if (error)
 		return error;
-	if (!attr_suits_node(&own))
+	if (!graph || !func || (!arg && own.arg_bytes) ||
+	    !attr_suits_node(&own))
 		return -EINVAL;
 	if (!current_worker() || !graph_lives(graph))
 		return -ESRCH;
@@ -202,7 +205,8 @@ int ktrt_graph_add(struct ktrt_graph *graph, ktrt_func func, void *arg,
 
 int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after)
 {
-	if (before < 0 || after <= before || (size_t)after >= graph->nr)
+	if (!graph || before < 0 || after <= before ||
+	    (size_t)after >= graph->nr)
 		return -EINVAL;
 	if (!graph_lives(graph))
 		return -ESRCH;
@@ -458,6 +462,8 @@ int ktrt_graph_run(struct ktrt_graph *graph)
 	uint32_t idle = 0;
 	int error;
 
+	if (!graph)
+		return -EINVAL;
 	if (!w || !graph_lives(graph))
 		return -ESRCH;
 	if (!at_cas(&graph->busy, &idle, 1))

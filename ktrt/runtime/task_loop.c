@@ -491,6 +491,8 @@ int ktrt_for(size_t first, size_t end, size_t grain, ktrt_range_func func,
 		    *loop;
 	struct worker *w = current_worker();
 
+	if (!func)
+		return -EINVAL;
 	if (!rt_runs())
 		return -ESRCH;
 	if (first >= end)
@@ -512,6 +514,8 @@ int ktrt_reduce(size_t first, size_t end, size_t grain, ktrt_reduce_func func,
 	struct worker *w = current_worker();
 	struct loop *loop;
 
+	if (!func || !combine || (!value && bytes))
+		return -EINVAL;
 	if (!rt_runs())
 		return -ESRCH;
 	if (first >= end)

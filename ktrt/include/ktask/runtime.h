@@ -25,19 +25,19 @@
  *   of its own.  A wait returns the first code in time that is not 0; if nobody
  *   waits for a task, its code goes to its parent.  The library never prints and
  *   never exits.
- *   A task has failed if it returned a code, if a child failed for which it did
- *   not wait, or if its group was cancelled.  The data that it should have written
- *   is spoilt.  Tasks that read spoilt data (all modes but KTRT_OUT) are skipped:
- *   they fail with -ECANCELED, and the data that they should have written is
- *   spoilt, too.  A task that only writes the data runs and makes it good.  A task
- *   with KTRT_ALWAYS runs in any case and may ask ktrt_cancelled().  After a wait,
- *   or a wait for a group that returned a code, new tasks of the caller run again.
- *   A structure that begins with its size may be that of an older or a newer
- *   header.  Fields that a shorter one lacks are read as zero.  A longer one is
- *   accepted if its unknown fields are zero; otherwise, and above 4096 bytes, the
- *   call returns -E2BIG, and -EINVAL if a required field is missing.  The library
- *   fills a structure as far as its size goes; unknown fields become zero.  Other
- *   structures never change.
+ *   A task has failed if it returned a code, if a child failed for which it did not wait, or
+ *   if its group was cancelled.  The data that it should have written is spoilt.  Tasks that
+ *   read spoilt data (all modes but KTRT_OUT) are skipped: they fail with -ECANCELED, and
+ *   the data that they should have written is spoilt, too.  A task that only writes the data
+ *   runs and makes it good.  A task with KTRT_ALWAYS runs in any case and may ask
+ *   ktrt_cancelled().  After a wait, or a wait for a group that returned a code, new tasks
+ *   of the caller run again.
+ *   A structure that begins with its size may be that of an older or a newer header.  Fields
+ *   that a shorter one lacks are read as zero.  A longer one is accepted if its unknown
+ *   fields are zero; otherwise, and above 4096 bytes, the call returns -E2BIG, and -EINVAL
+ *   if a required field is missing.  The library fills a structure as far as its size goes;
+ *   unknown fields become zero.  Other structures never change.
+ *   A pointer that a call needs must not be NULL: -EINVAL; calls without errors do nothing.
  *
  * Context
  *   Any call may be made inside a task, and by a thread that is attached
