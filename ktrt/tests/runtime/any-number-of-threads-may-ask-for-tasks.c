@@ -29,7 +29,7 @@ static int add_range(size_t first, size_t end, void *value, void *arg)
 	return work_slowly(NULL);
 }
 
-static int combine(void *into, void *from, void *arg)
+static int combine_sums(void *into, void *from, void *arg)
 {
 	*(size_t *)into += *(size_t *)from;
 	return 0;
@@ -44,12 +44,12 @@ static int ask_once(unsigned way)
 		return ktrt_run(work_slowly, NULL);
 	if (way == 1)
 		return ktrt_for(0, 1, 1, do_range, NULL);
-	code = ktrt_reduce(0, 1, 1, add_range, combine, &sum, sizeof(sum),
+	code = ktrt_reduce(0, 1, 1, add_range, combine_sums, &sum, sizeof(sum),
 			   NULL);
 	return code ? code : sum == 1 ? 0 : -EIO;
 }
 
-static void *ask(void *number)
+static void *ask_in_thread(void *number)
 {
 	if (ask_once((unsigned)(uintptr_t)number % 3))
 		more(wrong);
@@ -79,7 +79,7 @@ static void join_threads(const pthread_t *threads)
 		pthread_join(threads[i], NULL);
 }
 
-static void start(void)
+static void start_two(void)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -94,8 +94,8 @@ static void all_are_served(void **state)
 {
 	pthread_t threads[THREADS];
 
-	start();
-	begin_threads(threads, ask);
+	start_two();
+	begin_threads(threads, ask_in_thread);
 	join_threads(threads);
 	assert_int_equal(get(wrong), 0);
 	assert_int_equal(get(ran), THREADS);
@@ -109,7 +109,7 @@ static void the_end_is_told(void **state)
 	int error;
 
 	for (int i = 0; i < 10; i++) {
-		start();
+		start_two();
 		begin_threads(threads, ask_late);
 		while ((error = ktrt_stop()) == -EBUSY)
 			nap_us(10);
