@@ -142,13 +142,18 @@ changes() {
 	[ "$(cat /sys/kernel/mm/transparent_hugepage/hpage_pmd_size)" = 2097152 ] ||
 		skip "huge pages have another size"
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
-	KTASK_OVERLOAD= KTASK_RUN_OPS=ahead run shimmed timeout 300 \
-		"$PROGRAMS/ahead-cases" fills-cpus
-	echo "$output"
-	cat "$REPORT"
-	! grep -q 'too little memory is left\|nothing is made ahead with' "$REPORT" ||
-		skip "nothing may be made here"
-	[[ $output != "nothing was made ahead"* ]] || skip "the watcher got no CPU"
+	# The watcher needs a CPU now and then, so a busy machine gets more runs.
+	for _ in {1..5}; do
+		: >"$REPORT"
+		KTASK_OVERLOAD= KTASK_RUN_OPS=ahead run shimmed timeout 300 \
+			"$PROGRAMS/ahead-cases" fills-cpus
+		echo "$output"
+		cat "$REPORT"
+		[ "$output" != ok ] || break
+	done
+	! grep -q 'too little memory is left' "$REPORT" || skip "too little memory"
+	[ "$output" = ok ] || ! grep -q ', 0 bytes touched in order' "$REPORT" ||
+		skip "the watcher got no CPU"
 	[ "$output" = ok ]
 	grep -q '^ktask: ahead: 1 mapping of .*, huge pages advised for' "$REPORT"
 }
