@@ -33,9 +33,14 @@ size_t ahead_first_pages(size_t nr_pages)
 	return pages > large ? pages : large;
 }
 
+size_t ahead_allowed_pages(size_t first, size_t touched)
+{
+	return first + touched / 100 * AHEAD_WASTE_PERCENT;
+}
+
 static size_t allowed_pages(const struct ahead_budget *budget)
 {
-	return budget->first + budget->touched / 100 * AHEAD_WASTE_PERCENT;
+	return ahead_allowed_pages(budget->first, budget->touched);
 }
 
 size_t ahead_left_pages(const struct ahead_budget *budget)

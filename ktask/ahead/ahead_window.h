@@ -32,6 +32,10 @@ struct ahead_budget {
 /* Pages of the first window of a mapping: a part of it, within bounds. */
 size_t ahead_first_pages(size_t nr_pages);
 
+/* The bound on pages that were made and are not passed.  @first: of one mapping, or the sum
+ * of several */
+size_t ahead_allowed_pages(size_t first, size_t touched);
+
 /* Pages that may still be made now. */
 size_t ahead_left_pages(const struct ahead_budget *budget);
 

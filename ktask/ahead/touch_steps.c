@@ -246,8 +246,7 @@ bool touch_steps_wants(const struct touch_steps *steps)
 
 bool touch_steps_window(struct touch_steps *steps, struct touch_window *window)
 {
-	size_t allowed =
-		steps->first + steps->touched / 100 * AHEAD_WASTE_PERCENT;
+	size_t allowed = ahead_allowed_pages(steps->first, steps->touched);
 	size_t pending = touch_steps_pending(steps);
 	size_t pages = steps->window ? 2 * steps->window : WINDOW_FIRST;
 	size_t left = (steps->nr_pages - steps->made) / steps->step;

@@ -320,6 +320,7 @@ size_t shim_available_bytes(void);
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
+ * shim_ahead_tell_now: count what is watched for a report; for any thread, also in a handler
  * shim_ahead_end: end the watcher and its jobs
  */
 void shim_ahead_block(void *block, size_t len, const void *from);
@@ -337,6 +338,7 @@ void shim_ahead_moved(const void *old, size_t old_len, const void *to,
 		      size_t len, bool stays);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
+void shim_ahead_tell_now(void);
 void shim_ahead_end(void);
 void shim_ahead_forked(void);
 bool shim_ahead_running(void);
@@ -497,6 +499,7 @@ void shim_count(enum shim_call call, const struct shim_work *work);
 /* A mapping that was watched for its frontiers, in bytes. */
 struct shim_watched {
 	size_t bytes;
+	size_t first; /* that may be made before a touch */
 	size_t touched; /* in order */
 	size_t scattered; /* present otherwise, when last counted */
 	size_t made, wasted;

@@ -69,6 +69,8 @@ bool ahead_begin_window(struct large_mapping *mapping, uint64_t now_ns);
 /* Whether no helper makes a window now, nor would one: the program's own threads keep all
  * CPUs busy, and no huge pages are to be advised for them. */
 bool ahead_is_needless(const struct large_mapping *mapping, uint64_t now_ns);
+/* Count for the report what was made since then, by jobs that took so much CPU time. */
+void ahead_note_made(struct large_mapping *mapping, uint64_t cpu_ns);
 /* The job of the last window has ended. */
 void ahead_note_result(struct large_mapping *mapping);
 /* A mapping has come or gone: measure the program's own touches anew. */

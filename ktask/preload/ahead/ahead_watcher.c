@@ -27,6 +27,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -56,6 +57,8 @@
 
 /* How often it looks for the main thread. */
 #define MAIN_NS 1000000000u
+/* How long an exec waits for its account. */
+#define TELL_NS 500000000u
 
 /* The shortest slice of a CPU that may be had. */
 #define SLICE_NS 100000
@@ -71,6 +74,8 @@ static int pagemap_fd; /* in the watcher's own table; negative: there is none */
 /* Changes when there is something new. */
 static _Atomic uint32_t nr_news;
 static atomic_bool is_quitting;
+/* Requests to count what is watched, and those that were served: futexes. */
+static _Atomic uint32_t nr_asked, nr_told;
 
 static uint64_t now_ns(void)
 {
@@ -134,6 +139,7 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->helped_ns = 0;
 	mapping->nr_windows = 0;
 	mapping->advised_pages = 0;
+	mapping->told = (struct told_pages){ 0 };
 	mapping->is_left = false;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
@@ -206,9 +212,10 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 		touch_tracker_rest(&mapping->tracker);
 }
 
-/* Count it for the report. */
+/* Count it for the report, less what an earlier report has told. */
 static void account_mapping(struct large_mapping *mapping)
 {
+	struct told_pages *told = &mapping->told;
 	const struct touch_tracker *tracker = &mapping->tracker;
 	size_t touched = tracker->touched + mapping->steps.touched;
 	size_t pending = touch_tracker_pending(tracker) +
@@ -220,15 +227,22 @@ static void account_mapping(struct large_mapping *mapping)
 		pending = mapping->made_pages;
 	shim_count_watched(&(struct shim_watched){
 		.bytes = tracker->nr_pages * AHEAD_PAGE_BYTES,
-		.touched = touched * AHEAD_PAGE_BYTES,
+		.first =
+			ahead_first_pages(tracker->nr_pages) * AHEAD_PAGE_BYTES,
+		.touched = (touched > told->touched ? touched - told->touched
+						    : 0) *
+			   AHEAD_PAGE_BYTES,
 		.scattered = tracker->present * AHEAD_PAGE_BYTES,
 		.made = mapping->made_pages * AHEAD_PAGE_BYTES,
-		.advised = mapping->advised_pages * AHEAD_PAGE_BYTES,
+		.advised = (mapping->advised_pages - told->advised) *
+			   AHEAD_PAGE_BYTES,
 		.wasted = pending * AHEAD_PAGE_BYTES,
 		.moving = touch_tracker_moving(tracker) + mapping->steps.moves,
 		.short_of_memory = mapping->short_of_memory,
 		.unhelped = mapping->nr_windows && !mapping->made_pages,
 	});
+	told->touched = touched;
+	told->advised = mapping->advised_pages;
 }
 
 /* Pages from @at to @made, in the direction of a frontier or a walk. */
@@ -276,6 +290,24 @@ static void end_watching(struct large_mapping *mapping)
 		ahead_restart_effort();
 	}
 	large_mapping_free(mapping);
+}
+
+/* The last touches before the end of the process or an exec may not have been seen. */
+static void follow_to_end(struct large_mapping *mapping)
+{
+	if (mapping->seen && !shim_memory_is_watched() &&
+	    atomic_load(&mapping->state) == MAPPING_WATCHED &&
+	    touch_tracker_follow(&mapping->tracker) >= 0)
+		touch_steps_follow(&mapping->steps);
+}
+
+static void tell_mapping(struct large_mapping *mapping)
+{
+	if (!mapping->seen || atomic_load(&mapping->state) != MAPPING_WATCHED)
+		return;
+	follow_to_end(mapping);
+	ahead_note_made(mapping, 0);
+	account_mapping(mapping);
 }
 
 static bool is_window_done(const struct large_mapping *mapping)
@@ -351,6 +383,20 @@ static uint64_t poll_main(uint64_t now)
 	return due_ns;
 }
 
+/* Somebody waits for this, but not for long. */
+static void tell_if_asked(void)
+{
+	uint32_t asked = atomic_load(&nr_asked);
+
+	if (asked == atomic_load(&nr_told))
+		return;
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+		tell_mapping(&large_mappings[i]);
+	atomic_store(&nr_told, asked);
+	syscall(SYS_futex, &nr_told, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL,
+		0);
+}
+
 static void serve_all(void)
 {
 	while (!atomic_load(&is_quitting)) {
@@ -363,6 +409,7 @@ static void serve_all(void)
 
 			due_ns = due < due_ns ? due : due_ns;
 		}
+		tell_if_asked();
 		main_ns = poll_main(now);
 		due_ns = main_ns < due_ns ? main_ns : due_ns;
 		now = now_ns();
@@ -376,6 +423,7 @@ static void serve_all(void)
 static void end_all(void)
 {
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		follow_to_end(&large_mappings[i]);
 		large_mapping_give_up(&large_mappings[i]);
 		if (atomic_load(&large_mappings[i].state) == MAPPING_STOPPED)
 			end_watching(&large_mappings[i]);
@@ -482,6 +530,25 @@ bool ahead_start_watcher(void)
 bool ahead_is_ending(void)
 {
 	return atomic_load(&is_quitting);
+}
+
+/*
+ * By a thread that is about to call exec, perhaps in a signal handler that interrupted an
+ * allocator for which the watcher waits.  So this waits no longer than TELL_NS.
+ */
+void shim_ahead_tell_now(void)
+{
+	uint64_t end_ns = now_ns() + TELL_NS;
+	uint32_t asked, told;
+
+	if (atomic_load(&watcher_state) != RUNNING)
+		return;
+	asked = atomic_fetch_add(&nr_asked, 1) + 1;
+	ahead_wake_watcher();
+	while ((int32_t)(asked - (told = atomic_load(&nr_told))) > 0 &&
+	       now_ns() < end_ns)
+		syscall(SYS_futex, &nr_told, FUTEX_WAIT_PRIVATE, told,
+			&(struct timespec){ .tv_nsec = TELL_NS / 10 }, NULL, 0);
 }
 
 void shim_ahead_end(void)

@@ -42,6 +42,11 @@ enum mapping_state {
 /* The program's own advice on huge pages. */
 enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
 
+/* Pages that were counted for the report. */
+struct told_pages {
+	size_t touched, advised, made;
+};
+
 struct large_mapping {
 	_Atomic int state; /* A */
 	_Atomic uintptr_t start; /* C: whole pages */
@@ -80,6 +85,7 @@ struct large_mapping {
 	unsigned nr_windows;
 	unsigned long advised_pages; /* for the program to make as huge pages */
 	bool short_of_memory;
+	struct told_pages told;
 };
 
 extern struct large_mapping large_mappings[AHEAD_MAPPINGS];

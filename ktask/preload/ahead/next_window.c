@@ -43,6 +43,14 @@ void ahead_forget_effort(void)
 	ahead_restart_effort();
 }
 
+void ahead_note_made(struct large_mapping *mapping, uint64_t cpu_ns)
+{
+	size_t made = mapping->made_pages, told = mapping->told.made;
+
+	mapping->told.made = made;
+	shim_count_ahead((made - told) * AHEAD_PAGE_BYTES, cpu_ns);
+}
+
 /* What a job made is known when it has ended. */
 void ahead_note_result(struct large_mapping *mapping)
 {
@@ -54,7 +62,7 @@ void ahead_note_result(struct large_mapping *mapping)
 	/* Such a window says nothing of either size. */
 	if (!mapping->turned_huge)
 		ahead_note_cost(mapping, made);
-	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
+	ahead_note_made(mapping, mapping->result.cpu_ns);
 	poll_schedule_helped(&mapping->schedule, helped);
 	if (helped)
 		mapping->helped_ns = clock_ns(CLOCK_MONOTONIC);

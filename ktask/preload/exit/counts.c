@@ -62,6 +62,7 @@ void shim_count_watched(const struct shim_watched *watched)
 
 	atomic_fetch_add(&ahead->mappings, 1);
 	atomic_fetch_add(&ahead->bytes, watched->bytes);
+	atomic_fetch_add(&ahead->first, watched->first);
 	atomic_fetch_add(&ahead->touched, watched->touched);
 	atomic_fetch_add(&ahead->wasted, watched->wasted);
 	atomic_fetch_add(&ahead->advised, watched->advised);

@@ -35,6 +35,7 @@ struct shim_sum {
 struct shim_ahead {
 	atomic_ullong mappings;
 	atomic_ullong bytes;
+	atomic_ullong first; /* that may be made before a touch */
 	atomic_ullong touched; /* in order */
 	atomic_ullong windows; /* in which something was made */
 	atomic_ullong made;

@@ -217,8 +217,11 @@ static bool is_readable(const char *volatile path)
 
 static bool report_before(const struct target *target)
 {
-	bool ours = shim_is_ours() && shim_counted() && may_become(target);
+	bool ours = shim_is_ours() && may_become(target);
 
+	if (ours)
+		shim_ahead_tell_now();
+	ours = ours && shim_counted();
 	if (ours)
 		shim_report_now("it called exec to become another program");
 	return ours;

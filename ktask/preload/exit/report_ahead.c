@@ -7,6 +7,7 @@
  */
 #include <sys/resource.h>
 
+#include "ahead/ahead_window.h"
 #include "counts.h"
 #include "util/report_line.h"
 
@@ -38,7 +39,7 @@ static void append_made(struct report_line *line)
 	report_append_size(line, atomic_load(&ahead->made));
 	report_append(line, " made ahead (at most ");
 	append_seconds(line, &ahead->cpu_ns);
-	report_append(line, " saved, ");
+	report_append(line, " saved, at most ");
 	report_append_size(line, atomic_load(&ahead->wasted));
 	report_append(line, " untouched)");
 }
@@ -54,19 +55,12 @@ static void append_advised(struct report_line *line)
 	report_append(line, " while no CPU was idle");
 }
 
-/* Pages made in vain are less than this much of each mapping plus 3 % of what is touched. */
-#define FIRST_WINDOW ((unsigned long long)16 << 20)
-#define FIRST_PART 16
-#define WASTE_PERCENT 3
-
 /* The most that stays untouched if the program touches all but the last window. */
 static unsigned long long wasted_bytes(unsigned long long touched)
 {
-	const struct shim_ahead *ahead = &shim_counts.ahead;
-	unsigned long long part = atomic_load(&ahead->bytes) / FIRST_PART;
-	unsigned long long most = atomic_load(&ahead->mappings) * FIRST_WINDOW;
-
-	return (part < most ? part : most) + touched / 100 * WASTE_PERCENT;
+	/* In bytes as in pages. */
+	return ahead_allowed_pages(atomic_load(&shim_counts.ahead.first),
+				   touched);
 }
 
 /*
@@ -90,7 +84,7 @@ static void append_forecast(struct report_line *line,
 		us = us / 1024 * (touched / (faults_bytes / 1024 + 1));
 	report_append(line,
 		      ", of which helpers would make a part ahead (at most "
-		      "%llu.%06llu s saved, ",
+		      "%llu.%06llu s saved, at most ",
 		      us / 2 / 1000000, us / 2 % 1000000);
 	report_append_size(line, wasted_bytes(touched));
 	report_append(line, " untouched)");
@@ -104,7 +98,8 @@ void shim_ahead_tell(struct report_line *line, bool dry)
 	report_append(line, "ktask: ahead: %llu mapping%s of ", mappings,
 		      mappings == 1 ? "" : "s");
 	report_append_size(line, atomic_load(&ahead->bytes));
-	report_append(line, ", ");
+	report_append(line,
+		      atomic_load(&ahead->touched) ? ", at least " : ", ");
 	report_append_size(line, atomic_load(&ahead->touched));
 	report_append(line, " touched in order");
 	if (dry)
