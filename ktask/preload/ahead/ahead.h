@@ -51,6 +51,8 @@ bool ahead_note_touches(const struct touch_effort *then,
 bool ahead_may_have_threads(void);
 /* May the calling thread's mappings be watched, and in this process? */
 bool ahead_is_ordinary(void);
+/* Why they do not, if they do not. */
+enum shim_why ahead_why_no_threads(void);
 /* Return: SHIM_NR_WHY, or why not. */
 enum shim_why ahead_why_not(void);
 /* The administrator allows it (ktask.conf). */

@@ -27,7 +27,8 @@ static enum shim_why find_reason(size_t bytes)
 	if (shim_main_has_ended())
 		return WHY_AHEAD_MAIN;
 	if (!shim_ahead_running() && !ahead_has_memory_for(bytes))
-		return WHY_AHEAD_MEMORY;
+		return shim_available_bytes() ? WHY_AHEAD_MEMORY
+					      : WHY_AHEAD_PROC;
 	if (!ahead_is_allowed())
 		return WHY_CONFIG;
 	if (!ahead_is_ordinary())
@@ -35,7 +36,7 @@ static enum shim_why find_reason(size_t bytes)
 	if (!shim_ahead_running())
 		return ahead_why_not();
 	/* The watcher ends because of a limit on threads, or of overcommit. */
-	return ahead_is_ending() ? WHY_AHEAD_LIMITS : SHIM_NR_WHY;
+	return ahead_is_ending() ? ahead_why_no_threads() : SHIM_NR_WHY;
 }
 
 static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block,

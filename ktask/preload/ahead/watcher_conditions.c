@@ -68,6 +68,14 @@ bool ahead_may_have_threads(void)
 	return user_has_threads() && groups_have_threads();
 }
 
+/* Files that cannot be read count as a limit. */
+enum shim_why ahead_why_no_threads(void)
+{
+	struct machine_load load;
+
+	return machine_load_read(&load) ? WHY_AHEAD_LIMITS : WHY_AHEAD_PROC;
+}
+
 static bool has_cpus(void)
 {
 	struct kt_cpus cpus;
@@ -113,6 +121,6 @@ enum shim_why ahead_why_not(void)
 	if (!real_knows_advice(MADV_POPULATE_WRITE))
 		return WHY_AHEAD_KERNEL;
 	if (!ahead_may_have_threads())
-		return WHY_AHEAD_LIMITS;
+		return ahead_why_no_threads();
 	return has_helpers() ? SHIM_NR_WHY : WHY_AHEAD_HELPERS;
 }

@@ -83,6 +83,7 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 		"nothing is made ahead where less memory is left than the mapping has, and 32 MiB",
 	[WHY_AHEAD_MAIN] =
 		"nothing is made ahead once the main thread has ended",
+	[WHY_AHEAD_PROC] = "nothing is made ahead where /proc cannot be read",
 	[WHY_AHEAD_KERNEL] = "nothing is made ahead before Linux 5.14",
 	[WHY_CONFIG] = "nothing is made ahead, by /etc/ktask.conf",
 	[WHY_POLICY] =

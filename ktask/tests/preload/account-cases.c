@@ -3,6 +3,8 @@
  * Programs that store in a part of their memory, and print how much that was and how much
  * more is present, in MiB, for comparison with the report.
  */
+#include <sys/resource.h>
+
 #include "touches.h"
 
 static size_t nr_stored;
@@ -42,11 +44,23 @@ static void store_part(int nr, size_t len, size_t stored)
 	}
 }
 
+/* No file can be opened. */
+static void store_without_files(void)
+{
+	struct rlimit few = { 3, 3 };
+
+	must_hold(!setrlimit(RLIMIT_NOFILE, &few), "setrlimit");
+	store_part(1, 256 * MIB, 256 * MIB);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	size_t before = present_bytes(), after;
 	const char *how = argc > 1 ? argv[1] : "";
 
+	if (!strcmp(how, "nofile"))
+		store_without_files();
 	if (!strcmp(how, "many"))
 		store_part(40, 64 * MIB, 16 * MIB);
 	else if (!strcmp(how, "part"))

@@ -81,3 +81,11 @@ TOLERANCE=4
 			"$BATS_TEST_TMPDIR/touched")" -le 256 ]
 	done
 }
+
+@test "a report names /proc where it could not be read" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	REPORT=1 KTASK_RUN_OPS=ahead run shimmed "$PROGRAMS/account-cases" nofile
+	echo "$output"
+	[[ $output == *"nothing is made ahead where /proc cannot be read"* ]]
+	[[ $output != *"memory is left"* ]]
+}
