@@ -230,35 +230,6 @@ static int case_execveat_fails(char **argv)
 	return 0;
 }
 
-static void say_result(const char *what, int rc)
-{
-	printf("%s: %d, %s\n", what, rc, strerror(errno));
-}
-
-/* The kernel alone reads what it is given. */
-static int case_exec_of_bad_pointers(char **argv)
-{
-	const char *volatile none = NULL, *volatile bad = (char *)8;
-	char *const *volatile bad_list = (char **)8;
-	char *args[] = { "none", NULL },
-	     *bad_args[] = { "none", (char *)8, NULL };
-
-	map_memory(LARGE_BYTES, MAP_POPULATE);
-	say_result("no path", execve(none, args, environ));
-	say_result("a bad path", execve(bad, args, environ));
-	say_result("a bad path", execv(bad, args));
-	say_result("a bad path", execveat(AT_FDCWD, bad, args, environ, 0));
-	say_result("a bad environment", execve("/bin/true", args, bad_list));
-	say_result("a bad environment",
-		   execve("/bin/true", args, bad_args + 1));
-	say_result("a bad environment", execve("/none", args, bad_list));
-	say_result("a bad list", execve("/bin/true", bad_list, environ));
-	say_result("a bad argument", execve("/bin/true", bad_args, environ));
-	say_result("no descriptor", fexecve(-1, args, environ));
-	say_result("an empty name", execvp("", args));
-	return 0;
-}
-
 /* None of them can succeed, and then the process ends. */
 static int case_exec_fails(char **argv)
 {
@@ -597,7 +568,6 @@ static const struct {
 	{ "execveat-of-fd", case_execveat_of_fd },
 	{ "execveat-fails", case_execveat_fails },
 	{ "exec-fails", case_exec_fails },
-	{ "exec-of-bad-pointers", case_exec_of_bad_pointers },
 	{ "exec-fails-of-size", case_exec_fails_of_size },
 	{ "exec-fails-of-format", case_exec_fails_of_format },
 	{ "exec-fails-of-descriptor", case_exec_fails_of_descriptor },
