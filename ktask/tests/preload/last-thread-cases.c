@@ -153,8 +153,10 @@ static void case_populated(void)
 
 static void case_thread_populates(void)
 {
+	populate_block();
+	puts("populated");
 	start_thread(populate_and_end);
-	case_populated();
+	pthread_exit(NULL);
 }
 
 static void case_forks(void)
