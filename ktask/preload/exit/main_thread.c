@@ -57,9 +57,11 @@ void shim_main_init(void)
 	mark_main();
 }
 
+/* A child of vfork() has its parent's memory, and must not decide for it. */
 void shim_thread_ends(void)
 {
-	if (has_key && pthread_getspecific(end_key))
+	if (has_key && pthread_getspecific(end_key) && shim_filter_allows() &&
+	    shim_is_ours())
 		end_with_main(NULL);
 }
 

@@ -62,6 +62,12 @@ ends() {
 	grep -q "child's status 0" "$BATS_TEST_TMPDIR/plain"
 }
 
+@test "a child of vfork that ends by the system call is not the main thread" {
+	ends vfork
+	grep -q "child's status 7" "$BATS_TEST_TMPDIR/plain"
+	! grep 'the main thread has ended' "$REPORT"
+}
+
 @test "a signal ends what is left of the process" {
 	for mode in ahead dry,ahead; do
 		mkfifo "$BATS_TEST_TMPDIR/$mode"

@@ -186,6 +186,22 @@ static void case_unknown(void)
 	syscall(SYS_exit, 5);
 }
 
+/* It has the parent's memory, and so the variables of its main thread. */
+static void case_vfork(void)
+{
+	pid_t child = vfork();
+	int status = -1;
+
+	if (!child) {
+		execl("/", "/", NULL);
+		syscall(SYS_exit, 7);
+	}
+	must_hold(waitpid(child, &status, 0) == child, "waitpid");
+	printf("child's status %d\n", WEXITSTATUS(status));
+	fill_block(LEN);
+	exit(0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -201,6 +217,7 @@ static const struct {
 	{ "forks", case_forks },
 	{ "thread-forks", case_thread_forks },
 	{ "unknown", case_unknown },
+	{ "vfork", case_vfork },
 };
 
 int main(int argc, char **argv)
