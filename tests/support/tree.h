@@ -93,6 +93,23 @@ static inline void tree_put_cpus(const struct tree *tree)
 	tree_put(tree, "/sys/devices/system/cpu/online", text);
 }
 
+/* tree_put_idle - say that each of so many CPUs has idled for so many ticks since boot */
+static inline void tree_put_idle(const struct tree *tree, long nr_cpus,
+				 unsigned long ticks)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	fputs("cpu  9 9 9 9 9 9 0 0 0 0\n", out);
+	for (long cpu = 0; cpu < nr_cpus; cpu++)
+		fprintf(out, "cpu%ld 7 0 7 %lu 0 0 0 0 0 0\n", cpu, ticks);
+	fclose(out);
+	tree_put_bytes(tree, "/proc/stat", text, size);
+	free(text);
+}
+
 /* tree_fds - descriptors that this process has open */
 static inline int tree_fds(void)
 {

@@ -20,15 +20,9 @@ static unsigned long idle_ticks;
 /* @ticks: how long each CPU has idled since the last call */
 static void put_idle(unsigned long ticks)
 {
-	char text[16384];
-	int len = snprintf(text, sizeof(text), "cpu  9 9 9 9 9 9 0 0 0 0\n");
-
 	idle_ticks += ticks;
-	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF) + 1; cpu++)
-		len += snprintf(text + len, sizeof(text) - (size_t)len,
-				"cpu%ld 7 0 7 %lu 0 0 0 0 0 0\n", cpu,
-				idle_ticks);
-	tree_put(&loaded_tree, "/proc/stat", text);
+	tree_put_idle(&loaded_tree, sysconf(_SC_NPROCESSORS_CONF) + 1,
+		      idle_ticks);
 }
 
 static int begin_first_job(void *arg)

@@ -134,18 +134,6 @@ static int nap_chunk(void *start, void *end_pos, void *arg)
 	return 0;
 }
 
-/* No CPU has idled since boot; and none does. */
-static void put_no_idle_time(void)
-{
-	char text[16384];
-	int len = snprintf(text, sizeof(text), "cpu  9 9 9 9 9 9 0 0 0 0\n");
-
-	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
-		len += snprintf(text + len, sizeof(text) - (size_t)len,
-				"cpu%ld 7 0 7 0 0 0 0 0 0 0\n", cpu);
-	tree_put(&tree, "/proc/stat", text);
-}
-
 /* Whether a CPU idles is told by the number of running threads where all may be used, and
  * otherwise by the idle time of those that may be. */
 static int rest_on_fewer_cpus(void *arg)
@@ -161,7 +149,8 @@ static int rest_on_fewer_cpus(void *arg)
 			CPU_SET(cpu, &one);
 	become_user();
 	put_running(1);
-	put_no_idle_time();
+	/* No CPU has idled since boot; and none does. */
+	tree_put_idle(&tree, sysconf(_SC_NPROCESSORS_CONF), 0);
 	ktask_ctl_set_max_threads(&ctl, 2);
 	ktest_check(!ktask_start(&job, NULL, 120000000 / NAP_US, &ctl));
 	ktest_check(await_progress(job));
