@@ -130,7 +130,7 @@ static void note_skipped(const char *title)
 	char *line, *reason;
 
 	read_text(OUTPUT, text, sizeof(text));
-	reason = strcasestr(text, "SKIP");
+	reason = strstr(text, "SKIP"); /* and not "skip:0" */
 	for (line = reason; line && *line && *line != '\n'; line++)
 		if (*line == '#' || *line == '\r')
 			*line = ' ';
