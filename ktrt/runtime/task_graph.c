@@ -427,8 +427,8 @@ static void begin_nodes(struct worker *w, struct ktrt_graph *graph)
 		task_ready(w, graph->roots[i]);
 	if (visit.w)
 		visit_continue(&visit, graph->run, NULL);
-	/* A worker that takes over the core has precedence. */
-	if (visit_end(&visit))
+	/* A worker that takes over the core has precedence, if there is anything to wait for. */
+	if (visit_end(&visit) && task_outstanding(graph->run))
 		w->lent = true;
 }
 
