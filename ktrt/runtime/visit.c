@@ -19,7 +19,8 @@
  * thread notices that after the task, or after some chunks of a loop; until then two threads
  * share the new CPU, and a worker that is suspended on the old core waits.  If the task waits
  * for others, or for a loop inside it, the thread stays until that has ended, and does the
- * loop in parts of one chunk.
+ * loop in parts of one chunk.  If it blocks before UMT monitors it, no worker comes for its
+ * core until it goes on, or until no task has begun anywhere for 20 ms (break_stall()).
  *
  * Does not own the state of cores (park.c), nor which of them a task wakes (wake.c).
  *
@@ -177,7 +178,8 @@ bool visit_is_over(struct worker *w)
 	return core && (at_peek(&core->nr_suspended) || core_below(w) != core);
 }
 
-/* Are tasks queued for which the thread does not wait?  A worker should do these. */
+/* Are tasks queued for which the thread does not wait?  A worker should do these.  If it
+ * waits for a group any task counts, the group's own as well, so it may leave too soon. */
 static bool others_wait(struct worker *w, struct ktrt_task *above,
 			const struct ktrt_group *group)
 {
