@@ -162,11 +162,13 @@ static void take_chunks(struct kt_item *item)
 	*current = outer;
 }
 
-/* Helpers that have a permit that they have not yielded, and those that need none. */
+/* Helpers that have a permit that they have not yielded, and those that need none.  In this
+ * order: what is read behind the first number is not read before the number that was written. */
 static unsigned count_shown(const struct user_job *job)
 {
-	return __atomic_load_n(&job->nr_permitted, __ATOMIC_SEQ_CST) +
-	       manager_nr_helpers(job);
+	unsigned nr = __atomic_load_n(&job->nr_permitted, __ATOMIC_SEQ_CST);
+
+	return nr + manager_nr_helpers(job);
 }
 
 /*
