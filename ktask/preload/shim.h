@@ -382,6 +382,8 @@ extern bool shim_prefaults, shim_prefault_waits;
 
 /* count_present.c: present bytes of a range if there will be a report, else @len */
 size_t shim_present_bytes(const void *addr, size_t len);
+/* The same; is each page known to be present, if there will be a report? */
+bool shim_all_present(const void *addr, size_t len);
 
 /* mlock_calls.c: is this process free of limits on locked memory?  A limit would also
  * count the stacks of helpers. */

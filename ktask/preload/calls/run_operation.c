@@ -83,8 +83,7 @@ static bool run_operation(enum shim_call call, const char *name, void *addr,
 	struct shim_work work = {
 		.bytes = bytes,
 		/* Then nothing is made, which helpers are too late for. */
-		.present = call == SHIM_MLOCK &&
-			   shim_present_bytes(addr, len) == len,
+		.present = call == SHIM_MLOCK && shim_all_present(addr, len),
 	};
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	keep_errno();

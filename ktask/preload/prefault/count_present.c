@@ -93,24 +93,45 @@ static size_t count_present(uintptr_t start, uintptr_t end)
 	return nr_present * page;
 }
 
+/* @counted: set to the bytes at its beginning that were */
+static size_t count_bytes(uintptr_t start, uintptr_t end, size_t *counted)
+{
+	size_t bytes;
+
+	*counted = end - start;
+	if (scan_present(start, end, &bytes))
+		return bytes;
+	if (*counted > SAMPLED_BYTES)
+		*counted = SAMPLED_BYTES;
+	return count_present(start, start + *counted);
+}
+
 size_t shim_present_bytes(const void *addr, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)addr, end = start + len;
-	size_t bytes, rest = 0;
+	size_t bytes, counted, rest;
 	keep_errno();
 
 	end = (end + page - 1) & ~(page - 1);
 	if (!shim_tells() || start & (page - 1) || end < start)
 		return len;
 	shim_stay_quiet();
-	if (!scan_present(start, end, &bytes)) {
-		if (end - start > SAMPLED_BYTES) {
-			rest = end - start - SAMPLED_BYTES;
-			end = start + SAMPLED_BYTES;
-		}
-		bytes = count_present(start, end);
-		rest = rest ? process_bytes() : 0;
-	}
+	bytes = count_bytes(start, end, &counted);
+	rest = counted < end - start ? process_bytes() : 0;
 	return bytes + rest < len ? bytes + rest : len;
+}
+
+bool shim_all_present(const void *addr, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr & ~(page - 1);
+	uintptr_t end = ((uintptr_t)addr + len + page - 1) & ~(page - 1);
+	size_t counted;
+	keep_errno();
+
+	if (!shim_tells() || end < start)
+		return false;
+	shim_stay_quiet();
+	return count_bytes(start, end, &counted) == end - start;
 }
