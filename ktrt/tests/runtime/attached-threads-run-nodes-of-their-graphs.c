@@ -255,6 +255,58 @@ static void umt_sees_those_who_stay(void **state)
 	stop_with_one();
 }
 
+static int do_nothing(void *arg)
+{
+	return 0;
+}
+
+/* It does not wait for what it makes. */
+static void *attach_and_spawn(void *arg)
+{
+	ktest_check(!ktrt_attach());
+	ktest_check(!ktrt_spawn(do_nothing, NULL));
+	ktest_check(!ktrt_detach());
+	return NULL;
+}
+
+/* The last node ends with a task of another thread in its queue. */
+static int await_other_at_end(void *arg)
+{
+	count_done();
+	if (get(nr_done) < NODES || get(nr_here) < NODES)
+		return 0;
+	ktest_check(!pthread_create(&watching_thread, NULL, attach_and_spawn,
+				    NULL));
+	for (int i = 0; i < 1000 && !sched_work_visible(); i++)
+		nap_us(1000);
+	return 0;
+}
+
+/* The next wait must not take the worker that comes for that task for one that it waits for. */
+static void no_worker_is_noted_behind_the_end(void **state)
+{
+	struct ktrt_graph *graph;
+	bool was_here = false;
+
+	start_with_one(KTRT_NO_UMT);
+	graph = new_graph(LINE, await_other_at_end, NULL, false);
+	for (int i = 0; i < TRIES && !was_here; i++) {
+		func_classify(await_other_at_end, true);
+		self_worker->lent = false;
+		set(nr_done, 0);
+		set(nr_here, 0);
+		assert_int_equal(ktrt_graph_run(graph), 0);
+		was_here = get(nr_here) == NODES;
+		if (was_here)
+			assert_false(self_worker->lent);
+	}
+	if (was_here)
+		assert_int_equal(pthread_join(watching_thread, NULL), 0);
+	ktrt_graph_free(graph);
+	stop_with_one();
+	skip_unless(was_here);
+}
+
 static void spend_long(void)
 {
 	uint64_t until = ktest_now_ns() + LONG_NS;
@@ -456,5 +508,7 @@ KTEST_MAIN(KTEST(several_threads_run_graphs), KTEST(no_worker_is_needed),
 	   KTEST(children_of_nodes_are_reached),
 	   KTEST(codes_reach_who_runs_the_graph),
 	   KTEST(no_worker_is_woken_for_its_cpu),
-	   KTEST(umt_sees_those_who_stay), KTEST(others_are_for_workers),
-	   KTEST(what_turns_long_is_left), KTEST(a_thread_may_end_in_one))
+	   KTEST(umt_sees_those_who_stay),
+	   KTEST(no_worker_is_noted_behind_the_end),
+	   KTEST(others_are_for_workers), KTEST(what_turns_long_is_left),
+	   KTEST(a_thread_may_end_in_one))
