@@ -110,8 +110,7 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 bool ahead_may_be_huge_unseen(const struct large_mapping *mapping)
 {
 	return huge_mode == HUGE_ON_ADVICE &&
-	       atomic_load(&mapping->advice) == ADVICE_NONE &&
-	       !atomic_load(&mapping->advised);
+	       atomic_load(&mapping->advice) == ADVICE_NONE;
 }
 
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)

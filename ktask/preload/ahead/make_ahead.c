@@ -141,25 +141,31 @@ static long absent_in_block(uintptr_t block)
 		       : (long)touch_count_absent(present, AHEAD_BLOCK_PAGES);
 }
 
-/* Make it by @make.  Return: what that returned, or -EAGAIN: its pages are huge ones, and
- * so are the next windows; or the helper lost its CPU and cannot tell them from what the
- * program touched: the rest of this window is left to it. */
+/*
+ * make_and_compare - make the piece by @make
+ * @is_hole: in a window of huge pages.  What is taken for the program's advice by mistake
+ * costs little there, and the program would seem to have filled the hole.
+ *
+ * Return: what @make returned, or -EAGAIN: its pages are huge ones, and so are the next
+ * windows; or the helper lost its CPU and cannot tell them from what the program touched:
+ * the rest of this window is left to it.
+ */
 static int make_and_compare(struct large_mapping *mapping, size_t from,
-			    size_t to,
+			    size_t to, bool is_hole,
 			    int (*make)(struct large_mapping *mapping,
 					size_t from, size_t to))
 {
 	uintptr_t block = ahead_may_be_huge_unseen(mapping)
 				  ? block_of(mapping, from, to)
 				  : 0;
-	long beside = block ? absent_in_block(block) - (long)(to - from) : 0;
 	uint64_t idle_ns = ahead_idle_clock_ns();
+	long beside = block ? absent_in_block(block) - (long)(to - from) : 0;
 	int error = make(mapping, from, to);
 	int none = ADVICE_NONE;
 
 	if (error || beside < BESIDE_LEAST || absent_in_block(block))
 		return error;
-	if (ahead_idle_clock_ns() < idle_ns + BESIDE_OFF_CPU_NS) {
+	if (is_hole || ahead_idle_clock_ns() < idle_ns + BESIDE_OFF_CPU_NS) {
 		atomic_compare_exchange_strong(&mapping->advice, &none,
 					       ADVICE_HUGE);
 		atomic_fetch_add(&mapping->made_pages, (unsigned long)beside);
@@ -201,8 +207,9 @@ static int make_small_piece(void *arg, const struct window_block *block,
 		mapping->window.step ? make_steps : make_piece;
 
 	/* One piece of a block tells: the first one, at its end. */
-	return to == block->end ? make_and_compare(mapping, from, to, make)
-				: make(mapping, from, to);
+	return to == block->end
+		       ? make_and_compare(mapping, from, to, false, make)
+		       : make(mapping, from, to);
 }
 
 static int make_huge_piece(void *arg, const struct window_block *block,
@@ -210,9 +217,13 @@ static int make_huge_piece(void *arg, const struct window_block *block,
 {
 	struct large_mapping *mapping = arg;
 	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	int error = make_piece(mapping, from, to);
+	bool is_hole = block->marked;
+	int error =
+		is_hole && to == block->end
+			? make_and_compare(mapping, from, to, true, make_piece)
+			: make_piece(mapping, from, to);
 
-	if (!error && !block->marked &&
+	if (!error && !is_hole &&
 	    clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns >=
 		    mapping->slow_block_ns)
 		atomic_fetch_add(&mapping->nr_slow_blocks, 1);
