@@ -57,11 +57,17 @@ static void in_child(void)
 }
 
 /* The thread ends while it is attached.  If it ended in the middle of a task, what it waited
- * for has been given back, and it is outside of tasks again. */
+ * for has been given back, and it is outside of tasks again.  It runs none here: its
+ * variables are gone, and a task that ended the thread would leave it attached. */
 static void detach_ended(void *worker)
 {
-	if (worker == self_worker)
-		ktrt_code_drop(ktrt_detach());
+	struct worker *w = worker;
+
+	if (w != self_worker)
+		return;
+	w->stack_least = UINTPTR_MAX;
+	w->stack_usable = 0;
+	ktrt_code_drop(ktrt_detach());
 }
 
 static void prepare_process(void)

@@ -13,6 +13,8 @@
 
 #define LEN (128 * MIB)
 
+static pthread_t main_thread;
+
 static void fill_block(size_t len)
 {
 	char *block = malloc(len);
@@ -38,20 +40,18 @@ static void start_thread(void *(*run)(void *))
 
 static void *say_end(void *arg)
 {
-	usleep(100000);
+	pthread_join(main_thread, NULL);
 	puts("the last thread");
 	return arg;
 }
 
 static void *fill_and_end(void *arg)
 {
-	usleep(100000);
+	pthread_join(main_thread, NULL);
 	fill_block(LEN / 2);
 	puts("filled by the last thread");
 	return arg;
 }
-
-static pthread_t main_thread;
 
 static void *cancel_main(void *arg)
 {
@@ -138,7 +138,7 @@ static void populate_block(void)
 
 static void *populate_and_end(void *arg)
 {
-	usleep(100000);
+	pthread_join(main_thread, NULL);
 	populate_block();
 	puts("populated by the last thread");
 	return arg;
@@ -168,7 +168,7 @@ static void case_forks(void)
 /* Not while the main thread loads what pthread_exit() needs: the child could not. */
 static void *fork_later(void *arg)
 {
-	usleep(100000);
+	pthread_join(main_thread, NULL);
 	return fork_and_end(arg);
 }
 

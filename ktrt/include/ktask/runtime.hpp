@@ -36,6 +36,7 @@
 #include <pthread.h>
 #include <system_error>
 #include <type_traits>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -1314,16 +1315,18 @@ template <typename F> void run(F &&f)
 /*
  * Starts the runtime, and stops it at the end of the scope.  The destructor waits for the
  * thread's tasks and throws what they threw.  It throws EBUSY if another thread is still
- * attached; then the runtime goes on.
+ * attached; then the runtime goes on.  So when exit() destroys a static object, in the thread
+ * that made it, no other thread may be attached or in run(): the process would abort.
  *
- * It does nothing where no runtime runs, as in the child of a fork.  In a task, or in another
+ * It does nothing where no runtime runs, nor in the child of a fork.  In a task, or in another
  * thread than the constructor, which is where exit() destroys a static object, it lets the
  * runtime go on unless that can end there: the process ends with the status given.
  */
 class runtime {
     public:
 	explicit runtime(unsigned workers = 0, unsigned flags = 0)
-		: unwinding_(detail::unwinding()), maker_(pthread_self())
+		: unwinding_(detail::unwinding()), maker_(pthread_self()),
+		  process_(getpid())
 	{
 		ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -1335,7 +1338,7 @@ class runtime {
 	runtime &operator=(const runtime &) = delete;
 	~runtime() noexcept(false)
 	{
-		if (!runs_ || !detail::runs())
+		if (!runs_ || !detail::runs() || process_ != getpid())
 			return;
 		int code = ktrt_stop();
 
@@ -1363,6 +1366,7 @@ class runtime {
 
 	const int unwinding_;
 	const pthread_t maker_;
+	const pid_t process_; /* a child of fork() may have a runtime of its own */
 	bool runs_ = true;
 };
 

@@ -76,17 +76,31 @@ static void *end_in_task(void *arg)
 	return NULL;
 }
 
-/* In one that it runs while it waits, if it does. */
-static void *end_in_wait(void *arg)
+static void spawn_leaving(void)
 {
 	static const ktrt_func leave = leave_thread;
 
-	ktest_check(!ktrt_attach());
-	stay_on_a_core();
 	for (int i = 0; i < 100; i++)
 		ktest_check(!ktrt_spawn(call_briefly, (void *)&leave));
+}
+
+/* In one that it runs while it waits, if it does. */
+static void *end_in_wait(void *arg)
+{
+	ktest_check(!ktrt_attach());
+	stay_on_a_core();
 	spawn_some();
+	spawn_leaving();
 	ktrt_wait();
+	return NULL;
+}
+
+/* It does not end a second time. */
+static void *end_before_such(void *arg)
+{
+	ktest_check(!ktrt_attach());
+	stay_on_a_core();
+	spawn_leaving();
 	return NULL;
 }
 
@@ -110,6 +124,7 @@ static void end_in_each_way(void)
 	end_one(end_in_task, 5);
 	let_call_briefly_be_known();
 	end_one(end_in_wait, 5);
+	end_one(end_before_such, 0);
 }
 
 static void by_any_way(void **state)
