@@ -411,7 +411,8 @@ static void *attach_and_end(void *graph)
 	return graph;
 }
 
-/* The only worker is blocked, so nobody else does that node. */
+/* The only worker is blocked, so nobody else does that node; those that are left are the
+ * worker's, since a thread that ends runs none. */
 static int lose_a_thread(void *arg)
 {
 	struct ktrt_graph *graph;
@@ -427,10 +428,11 @@ static int lose_a_thread(void *arg)
 	set(nr_done, 0);
 	set(leaves, true);
 	ktest_check(!pthread_create(&thread, NULL, attach_and_end, graph));
+	ktest_check(holds_soon(get(nr_done) >= NODES / 2));
+	ktest_check(write(pipe_ends[1], "x", 1) == 1);
 	ktest_check(!pthread_join(thread, &result));
 	ktest_check(!result);
 	ktest_check(!at_load(&rt.cores[0].visitor));
-	ktest_check(write(pipe_ends[1], "x", 1) == 1);
 	set(leaves, false);
 	while ((error = ktrt_graph_run(graph)) == -EBUSY)
 		nap_us(1000);
