@@ -152,8 +152,12 @@ changes() {
 		[ "$output" != ok ] || break
 	done
 	! grep -q 'too little memory is left' "$REPORT" || skip "too little memory"
-	[ "$output" = ok ] || ! grep -q ', 0 bytes touched in order' "$REPORT" ||
+	# The program has counted how often the watcher slept: a shim that had a CPU and advised
+	# nothing fails.
+	if [[ $output == *"the watcher got no CPU" ]]; then
+		grep -q '^ktask: ahead: 1 mapping of ' "$REPORT"
 		skip "the watcher got no CPU"
+	fi
 	[ "$output" = ok ]
 	grep -q '^ktask: ahead: 1 mapping of .*, huge pages advised for' "$REPORT"
 }
