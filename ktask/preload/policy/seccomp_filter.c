@@ -156,6 +156,7 @@ static const struct {
 #ifdef SYS_shmctl
 	{ SYS_shmctl, { 0, 2 } },
 #endif
+	{ SYS_statx, { (uint64_t)-100 } },
 	{ SYS_sysinfo, { 0 } },
 	{ SYS_tgkill, { 0 } },
 	{ SYS_write, { 2 } },
