@@ -110,19 +110,6 @@ static void measured_grains(void)
 	assert_true(without > 0);
 }
 
-/* Least time between two readings. */
-static uint64_t clock_step_ns(void)
-{
-	uint64_t least_ns = UINT64_MAX;
-
-	for (int i = 0; i < 100; i++) {
-		uint64_t begin_ns = now_ns(), took_ns = now_ns() - begin_ns;
-
-		least_ns = took_ns < least_ns ? took_ns : least_ns;
-	}
-	return least_ns;
-}
-
 static void no_task_for_what_is_brief(void **state)
 {
 	if (clock_step_ns() > CLOCK_NS)

@@ -133,26 +133,13 @@ static void count_rows(unsigned long *rows, unsigned long *with_rest)
 	}
 }
 
-/* What the runtime's clock says of nothing, at the least. */
-static uint64_t clock_ns(void)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; i < 100; i++) {
-		uint64_t begin = ktest_now_ns(), took = ktest_now_ns() - begin;
-
-		least = took < least ? took : least;
-	}
-	return least;
-}
-
 static void short_tasks_are_left(void **state)
 {
 	unsigned long rows = 0, with_rest = 0;
 
 	if (KTEST_TSAN || KTEST_ASAN)
 		ktest_skip("sanitizers give every task some work");
-	if (clock_ns() > SHORT_NS / 2)
+	if (clock_step_ns() > SHORT_NS / 2)
 		ktest_skip("the clock takes as long as a task with work");
 	start_runtime();
 	memset(began_ns, 1, sizeof(began_ns));

@@ -94,4 +94,18 @@ static inline void nap_us(long us)
 		seen == (wanted);                                             \
 	})
 
+/* The least time between two readings of the clock, which the runtime reads too. */
+static inline uint64_t clock_step_ns(void)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t begin_ns = ktest_now_ns();
+		uint64_t took_ns = ktest_now_ns() - begin_ns;
+
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+	}
+	return least_ns;
+}
+
 #endif /* RUNTIME_TEST_RUNS_H */
