@@ -471,6 +471,8 @@ bool begin_small_pages(struct page_sizes *before)
 {
 	read_file(PAGE_SIZES, before->text, sizeof(before->text));
 	write_file(PAGE_SIZES, "never");
+	read_file(NUMA_BALANCING, before->balancing, sizeof(before->balancing));
+	write_file(NUMA_BALANCING, "0");
 	return !is_kernel_slow() &&
 	       access("/sys/devices/system/node/node1", F_OK);
 }
@@ -482,6 +484,7 @@ void end_small_pages(const struct page_sizes *before)
 	write_file(PAGE_SIZES, strstr(text, "[always]")	   ? "always"
 			       : strstr(text, "[madvise]") ? "madvise"
 							   : "never");
+	write_file(NUMA_BALANCING, before->balancing);
 }
 
 void test_made_ahead(void)

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 #define PAGE_SIZES "/sys/kernel/mm/transparent_hugepage/enabled"
+/* Of pages, to the node whose CPU touches them; not on every kernel. */
+#define NUMA_BALANCING "/proc/sys/kernel/numa_balancing"
 
 /* is_daemon_here - says that @test is skipped if not */
 bool is_daemon_here(const char *test);
@@ -43,10 +45,14 @@ long count_faults(void);
 
 struct page_sizes {
 	char text[100];
+	char balancing[8];
 };
 
 /*
  * begin_small_pages - without huge pages, until end_small_pages()
+ *
+ * Nor are pages moved to the node that uses them: the kernel would have a process that
+ * takes long fault on pages that are there, and faults are counted.
  *
  * Return: false where tests that ask nothing of nodes, and take long, are left out.
  */
