@@ -25,6 +25,7 @@ sub machine
 	return if $is{not_debian};
 	spew("$bin/dpkg-query", "#!/bin/sh\n$has\nexit 1\n", 0755);
 	spew("$bin/apt-get", "#!/bin/sh\necho \"apt-get \$*\" >>$bin/log\n"
+	     . "echo 'W: apt is not sure' >&2\necho 'Creating a user'\n"
 	     . 'case "$*" in *' . ($is{fails} // 'nothing')
 	     . "*) exit 100;; esac\n", 0755);
 	spew("$bin/id", "#!/bin/sh\necho " . ($is{user} // 0) . "\n", 0755);
@@ -50,7 +51,8 @@ machine(has => ['gcc']);
 is($status, 0, 'what is missing is installed');
 like($log, qr/ update\n.* install make libx-dev$/s, 'that and no more');
 like($log, qr/--no-install-recommends/, 'without what is recommended');
-like($said, qr/installing make libx-dev/, 'it says so');
+is($said, "ktask: installing make libx-dev\n",
+   'it says so, and nothing of what apt and packages say');
 
 machine(has => ['gcc', 'libx'], user => 1000, sudo => 1);
 ($status, $said, $log) = deps();
@@ -68,6 +70,7 @@ is($status, 0, 'old package lists may do');
 machine(has => [], fails => 'install');
 ($status, $said, $log) = deps();
 isnt($status, 0, 'a failing installation is a failure');
+like($said, qr/apt is not sure.*apt-get failed/s, 'and what was said is shown');
 
 machine(not_debian => 1);
 ($status, $said) = deps();
