@@ -29,6 +29,7 @@
 #include "cli/stat/stat.h"
 #include "cli/ui/target.h"
 #include "util/clock.h"
+#include "util/file.h"
 
 static const char usage_text[] =
 	"usage: ktask stat [options] [--] COMMAND [ARGUMENT...]\n\n"
@@ -85,9 +86,12 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 /* Returns a descriptor, or -errno. */
 static int make_file(void)
 {
-	int fd = memfd_create("ktask-stat", MFD_CLOEXEC);
-	ssize_t len = sizeof(STAT_HEADER) - 1;
+	const ssize_t len = sizeof(STAT_HEADER) - 1;
+	int fd;
 
+	if (!file_may_have((uint64_t)len + STAT_LINE))
+		return -EFBIG;
+	fd = memfd_create("ktask-stat", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (!fchmod(fd, 0600) && write(fd, STAT_HEADER, len) == len)

@@ -84,7 +84,8 @@ void run_report_missed(uint32_t nr);
  * The environment names the report's target, and this adds the path of the records.  The
  * watcher is no child of this process, and has a session of its own.  It keeps only
  * standard error open: until the program has ended, or as long as the report goes there.
- * If no watcher can be made, killed processes are missing in the report.
+ * If no watcher can be made, killed processes are missing in the report.  A limit on the
+ * size of files (ulimit -f) may be the reason.
  */
 void run_watch_begin(const char *command, bool told);
 

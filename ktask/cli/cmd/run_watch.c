@@ -504,10 +504,14 @@ static pid_t start_watcher(int fd)
 	return watcher;
 }
 
-/* The memory is sealed: nobody may truncate what others have mapped. */
+/* The memory is sealed: nobody may truncate what others have mapped.  A limit on the size
+ * of files (ulimit -f) holds for it as well. */
 static int make_records(void)
 {
-	int fd = memfd_create("ktask-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = file_may_have(sizeof(*all_records))
+			 ? memfd_create("ktask-run",
+					MFD_CLOEXEC | MFD_ALLOW_SEALING)
+			 : -1;
 	void *at;
 
 	if (fd < 0)

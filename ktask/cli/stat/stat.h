@@ -12,9 +12,11 @@
 
 #include <jansson.h>
 
-/* Both are the library's, user/account.h: who reads them must agree. */
+/* All are the library's, user/account.h: who reads them must agree. */
 #define STAT_HEADER "ktask-stat 1\n"
 #define STAT_BYTES_MAX (64 << 20)
+/* More than a line has. */
+#define STAT_LINE 256
 
 /** All jobs of one name. */
 struct stat_op {

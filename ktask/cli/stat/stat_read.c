@@ -13,8 +13,8 @@
 #include <ktask/ops.h>
 
 #include "stat.h"
+#include "util/file.h"
 
-#define LINE 256
 #define THREADS_MAX 65536
 
 struct line {
@@ -96,7 +96,7 @@ static int add_line(struct stat_jobs *jobs, const struct line *line)
 
 static int read_lines(FILE *file, struct stat_jobs *jobs)
 {
-	char text[LINE];
+	char text[STAT_LINE];
 	int error = 0;
 
 	while (!error && fgets(text, sizeof(text), file)) {
@@ -120,7 +120,9 @@ int stat_read(int fd, struct stat_jobs *jobs)
 	int error;
 
 	memset(jobs, 0, sizeof(*jobs));
-	jobs->full = !fstat(fd, &st) && st.st_size > STAT_BYTES_MAX;
+	jobs->full = !fstat(fd, &st) &&
+		     (st.st_size > STAT_BYTES_MAX ||
+		      !file_may_have((uint64_t)st.st_size + STAT_LINE));
 	if (lseek(fd, sizeof(STAT_HEADER) - 1, SEEK_SET) < 0)
 		return -errno;
 	file = fdopen(fd, "r");

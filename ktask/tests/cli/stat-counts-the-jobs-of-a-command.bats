@@ -143,6 +143,20 @@ populate=(populate --anon 64M)
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
 }
 
+@test "where files may not become large that is told, and no job that was not kept is denied" {
+	local limited=(bash -c 'ulimit -f "$1" && exec "${@:2}"' bash)
+	run -1 "${limited[@]}" 0 "$ktask" stat touch "$BATS_TEST_TMPDIR/ran"
+	[ "$output" = "ktask: stat: creating the file for the accounts of jobs: File too large" ]
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+	# Of 1 KiB, for which 30 lines are too many.
+	run -0 "${limited[@]}" 1 "$ktask" stat sh -c "for i in \$(seq -s ' ' 30); do
+		'$ktask' populate --anon 64M >&2 || exit; done"
+	[[ $output == *"there were more jobs than could be kept"* ]]
+	run -0 "${limited[@]}" 1 "$ktask" stat true
+	[[ $output == *"no job was large enough to be split"* ]]
+	[[ $output != *"more jobs"* ]]
+}
+
 @test "the status is the command's" {
 	stat_json sh -c 'exit 7'
 	[ "$status" -eq 7 ]

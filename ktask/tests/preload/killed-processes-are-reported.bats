@@ -91,6 +91,34 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 	[ "$(wc -l <"$REPORT")" = 2 ]
 }
 
+# limited BLOCKS COMMAND...: no file may become larger, of 1 KiB each
+limited() {
+	bash -c 'ulimit -f "$1" && exec "${@:2}"' bash "$@"
+}
+
+@test "a run that may make no large file: the program starts, and nobody watches" {
+	for blocks in 0 100; do
+		run -0 limited $blocks "$KTASK_BUILD/ktask" run --report -- \
+			bash -c 'echo "[$KTASK_RUN_RECORDS]"'
+		echo "$output"
+		[ "${lines[0]}" = "[]" ]
+		[[ ${lines[1]} =~ ^"ktask: run: took over nothing".*" (bash, "[0-9]+\)$ ]]
+		[ "${#lines[@]}" = 2 ]
+		run -137 limited $blocks "$KTASK_BUILD/ktask" run --report -- \
+			bash -c 'kill -9 $$'
+		[ -z "$output" ]
+	done
+	run -0 limited 100 "$KTASK_BUILD/ktask" run --report="$REPORT" -- true
+	[ -z "$output" ]
+	[ "$(grep -c '^ktask: run: took over nothing' "$REPORT")" = 1 ]
+	run -0 limited 0 "$KTASK_BUILD/ktask" run --report="$REPORT" -- true
+	[[ $output == "ktask: run: writing the report $REPORT: File too large (true, "* ]]
+	# From the least on that a watcher needs.
+	run -0 limited 1000 "$KTASK_BUILD/ktask" run --report -- \
+		bash -c 'echo "[$KTASK_RUN_RECORDS]"'
+	[[ ${lines[0]} == "[/proc/"* ]]
+}
+
 @test "a child that is made behind a system call filter" {
 	run -0 run_reported "$PROGRAMS/report-cases" filtered-child
 	settles grep 'nothing can be taken over: it was made behind a system call filter' \
