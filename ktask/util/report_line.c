@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "report_line.h"
+#include "shown_text.h"
 
 void report_append(struct report_line *line, const char *format, ...)
 {
@@ -119,6 +120,8 @@ int report_write(int fd, struct report_line *line, const char *name, int pid)
 	/* The end of it tells whose line it is: that must fit. */
 	if (line->len > REPORT_LINE_BYTES - 96)
 		line->len = REPORT_LINE_BYTES - 96;
-	report_append(line, " (%.64s, %d)\n", name, pid);
+	report_append(line, " (%.64s, %d)", name, pid);
+	text_show(line->text);
+	report_append(line, "\n");
 	return write_text(fd, line->text, line->len);
 }

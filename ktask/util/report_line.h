@@ -45,6 +45,9 @@ void report_append_failure(struct report_line *line, const char *target,
 /**
  * report_write - end a line with the name and number of its process, and write it
  *
+ * Names of programs and files in it write nothing on a terminal but themselves, and make
+ * no other line: see text_show().
+ *
  * Writing to a file that may not grow, or to a pipe without a reader, raises a signal.  The
  * program does not get it.
  *

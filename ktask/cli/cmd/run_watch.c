@@ -38,7 +38,6 @@
 #include <unistd.h>
 
 #include "run.h"
-#include "cli/ui/text.h"
 #include "common/proc_stat.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -173,7 +172,6 @@ static void write_line(const struct run_record *record, int fd)
 	int error;
 
 	memcpy(name, record->name, RUN_RECORD_NAME);
-	text_show(name);
 	report_append(&line, "ktask: run: ");
 	if (state == RUN_FILTERED) {
 		report_append(&line, "nothing can be taken over: it was made "

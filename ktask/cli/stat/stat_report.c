@@ -2,11 +2,14 @@
 /*
  * What `ktask stat` says: the command as a whole, then its jobs by operation.
  */
+#include <limits.h>
+#include <stdio.h>
 #include <sys/wait.h>
 
 #include "cli/ui/size.h"
 #include "stat.h"
 #include "cli/ui/text.h"
+#include "util/shown_text.h"
 
 static const char *describe_ending(const struct stat_command *command,
 				   char buf[64])
@@ -22,12 +25,13 @@ static const char *describe_ending(const struct stat_command *command,
 
 static void print_command(FILE *out, const struct stat_command *command)
 {
-	char buf[64];
+	char buf[64], name[PATH_MAX];
 
+	snprintf(name, sizeof(name), "%s", command->argv[0]);
+	text_show(name);
 	fprintf(out,
 		"\n%s %s after %.3f s, with %.3f s of CPU (%.3f user, %.3f system)\n",
-		command->argv[0], describe_ending(command, buf),
-		command->wall_seconds,
+		name, describe_ending(command, buf), command->wall_seconds,
 		command->user_seconds + command->system_seconds,
 		command->user_seconds, command->system_seconds);
 }

@@ -9,6 +9,7 @@
 #include "cli/ui/size.h"
 #include "cli/ui/text.h"
 #include "topo_command.h"
+#include "util/shown_text.h"
 
 static hwloc_obj_t next_node(const struct topo *topo, hwloc_obj_t node)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "message.h"
-#include "text.h"
+#include "util/shown_text.h"
 
 /* Nothing that a terminal would obey. */
 static void print_message(const char *format, va_list args)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * JSON, and text that others have written (names of files, of groups, arguments):
- * as a string of JSON, or for a terminal.
+ * JSON, and text that others have written (names of files, of groups, arguments) as a
+ * string of it.  For a terminal: util/shown_text.h.
  */
 #ifndef KTASK_CLI_TEXT_H
 #define KTASK_CLI_TEXT_H
@@ -30,11 +30,5 @@ json_t *text_json(const char *text);
  * Return: 0, or 1 after a message.
  */
 int json_write(json_t *object, const char *path);
-
-/**
- * text_show - replace by '?' each byte that is no part of a character, or is part of a
- * control character
- */
-void text_show(char *text);
 
 #endif /* KTASK_CLI_TEXT_H */

@@ -72,6 +72,12 @@ populate=(populate --anon 64M)
 	is_true '.jobs == []'
 }
 
+@test "a command's name cannot write on the terminal" {
+	ln -s "$(type -P true)" "$BATS_TEST_TMPDIR/"$'a\e[2J\n'
+	run -0 "$ktask" stat "$BATS_TEST_TMPDIR/"$'a\e[2J\n'
+	[[ ${lines[0]} == *"/a?[2J? ended with status 0 after "* ]]
+}
+
 @test "the object goes to standard error" {
 	run -0 --separate-stderr "$ktask" stat --json -- echo hello
 	[ "$output" = hello ]

@@ -435,3 +435,19 @@ complaint() {
 		"$BATS_TEST_TMPDIR/file"
 	[ ! -s "$BATS_TEST_TMPDIR/file" ]
 }
+
+@test "a name cannot write on the terminal, nor make another line" {
+	local name=$'./a\e[2J\nktask: \xc2\x9b\xc3\xa9\xff' shown='a?\[2J?ktask: ??é?'
+	cd "$BATS_TEST_TMPDIR"
+	cp "$(type -P true)" "$name"
+	shimmed "$name"
+	shimmed env -u LD_PRELOAD "$name"
+	cat -v "$REPORT"
+	grep -q "^ktask: run: took over nothing.* ($shown, [0-9]*)\$" "$REPORT"
+	grep -q "^ktask: run: nothing can be taken over: .* ($shown, [0-9]*)\$" "$REPORT"
+	[ "$(wc -l <"$REPORT")" = 2 ]
+	[ -w /dev/full ] || skip "no /dev/full"
+	ln -s /dev/full "$name.full"
+	REPORT=$name.full run -0 shimmed true
+	complaint './a?[2J?ktask: ??é?.full' "No space left on device"
+}

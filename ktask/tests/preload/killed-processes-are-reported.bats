@@ -44,6 +44,15 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 	[ "$(wc -l <"$REPORT")" = 1 ]
 }
 
+@test "a program with a name that would be two lines" {
+	local name=$BATS_TEST_TMPDIR/$'a\n\e[2J'
+	cp "$PROGRAMS/report-cases" "$name"
+	run -137 run_reported "$name" killed
+	settles grep -E "^$TOOK; then signal 9 ended it \(a\?\?\[2J, [0-9]+\)$" \
+		"$REPORT"
+	[ "$(wc -l <"$REPORT")" = 1 ]
+}
+
 @test "on standard error: before whoever reads it has read all" {
 	run -137 "$KTASK_BUILD/ktask" run --report --ops mmap -- \
 		"$PROGRAMS/report-cases" killed
