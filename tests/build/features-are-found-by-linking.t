@@ -40,7 +40,15 @@ my $no_static = spew("$dir/cc-without-nostdlib", '#!/bin/sh
 case "$*" in *-nostdlib*) echo no such option >&2; exit 1 ;; esac
 exec ' . $cc . ' "$@"
 ', 0755);
-
+# Its headers have what the stable ABI of Python 3.10 has, and so no buffers.
+mkdir "$dir/include";
+spew("$dir/include/Python.h", '#undef Py_LIMITED_API
+#define Py_LIMITED_API 0x030a0000
+#include_next <Python.h>
+');
+my $no_buffers = spew("$dir/python-without-buffers", '#!/bin/sh
+echo "-I' . "$dir/include" . ' $(python3 "$@")"
+', 0755);
 
 # without_iterators COMPILER: one that knows no iterators of OpenMP's depend
 sub without_iterators
@@ -95,7 +103,8 @@ my %missing = (
 		   'TASKS_CLANG=' . without_iterators('clang')],
 	tbb => ['CXX=no-such-compiler', 'oneapi/tbb/task_arena.h',
 		'lib/libtbb.so'],
-	python => ['PYTHON=no-such-command', "PYTHON=$false", 'Python.h'],
+	python => ['PYTHON=no-such-command', "PYTHON=$false", "PYTHON=$no_buffers",
+		   'Python.h'],
 	taskflow => ['taskflow/taskflow.hpp'],
 );
 is_deeply([sort keys %missing], [sort @features], 'each feature is missed once');
