@@ -333,12 +333,25 @@ void shim_raise_working(void)
 
 #endif
 
+/* A child of a bare clone() or of _Fork() has what its parent counted, and the parent's
+ * record.  By _exit() a child of vfork() ends, which is not told. */
+static void report_unknown_child(void)
+{
+	if (shim_tells() && shim_owner() && !shim_filter_in_child() &&
+	    shim_filter_allows() && !shim_is_ours())
+		shim_report_obstacle(shim_program_name(), getpid(),
+				     "it is a child by clone() or _Fork(), of "
+				     "which the library is not told");
+}
+
 void shim_at_end(int status, bool in_order)
 {
 	/* A child of vfork() must not call exit(). */
 	if (!in_order && shim_filter_in_child())
 		return;
 	block_cancellation();
+	if (in_order)
+		report_unknown_child();
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
 		shim_raise_working();
 		/* _exit() may come from a handler that interrupted the allocator. */

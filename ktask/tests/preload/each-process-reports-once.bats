@@ -158,6 +158,14 @@ had() {
 	has 2 'run: took over nothing: no call was on 32.0 MiB or more'
 }
 
+@test "a child by a bare clone has a line of its own if it calls exit" {
+	reported clone
+	has 1 'run: took over 1 call on 64.0 MiB'
+	summaries 1
+	obstacle 1 'it is a child by clone() or _Fork(), of which the library is not told' report-cases
+	[ "$(grep -o '[0-9]*)$' "$REPORT" | sort -u | wc -l)" = 2 ]
+}
+
 @test "a process that becomes another program says what it did before" {
 	reported exec small
 	has 1 "run: took over 2 calls on 128.0 MiB$HAD; then it called exec to become another program"

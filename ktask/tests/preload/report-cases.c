@@ -127,6 +127,15 @@ static int case_vfork(char **argv)
 	return waitpid(child, NULL, 0) != child;
 }
 
+/* A child of which nobody is told, with memory of its own. */
+static int case_clone(char **argv)
+{
+	long child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+	map_memory(LARGE_BYTES, MAP_POPULATE);
+	return child && waitpid((pid_t)child, NULL, 0) != child;
+}
+
 static int case_fork(char **argv)
 {
 	pid_t child = fork();
@@ -555,6 +564,7 @@ static const struct {
 	{ "_exit", case_exit },
 	{ "brief", case_brief },
 	{ "vfork", case_vfork },
+	{ "clone", case_clone },
 	{ "fork", case_fork },
 	{ "exec", case_exec },
 	{ "spawn", case_spawn },
