@@ -134,6 +134,11 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 
 	if (!status && optind == argc)
 		return say_usage("run", "a command is missing");
+	/* Elsewhere that is standard output. */
+	if (!status && set->report.path && !strcmp(set->report.path, "-"))
+		return say_usage("run",
+				 "--report=-: standard output is left to the "
+				 "command; './-' is a file of that name");
 	return status;
 }
 

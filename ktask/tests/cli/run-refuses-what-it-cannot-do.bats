@@ -15,6 +15,14 @@ setup() {
 	[ ! -e ran ]
 }
 
+@test "a report on standard output is wrong usage, not a file named -" {
+	says 2 "run: --report=-: standard output is left to the command; './-' is a file of that name" \
+		"$ktask" run --report=- -- touch ran
+	[ ! -e - ] && [ ! -e ran ]
+	run -0 "$ktask" run --report=./- -- true
+	[ "$(wc -l <./-)" = 1 ]
+}
+
 @test "a report that cannot be written is told, and the command not run" {
 	says 1 "ktask: opening the report $PWD/no/log: No such file or directory" \
 		"$ktask" run --report=no/log -- touch ran
