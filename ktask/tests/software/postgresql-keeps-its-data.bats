@@ -131,8 +131,9 @@ database() {
 	consistent 2000
 	stop INT
 	as_user "$PG/pg_checksums" -D "$WORK/$HOW" | grep -i bad
-	# No file is named by the title of a process.
+	# No file is named by the title of a process, and no line of the report.
 	ls "$WORK/$HOW"
+	[ "$HOW" = plain ] || ! grep -v '(postgres, [0-9]*)$' "$REPORT" || false
 	rm -rf "${WORK:?}/$HOW"
 }
 

@@ -65,7 +65,8 @@ reported() {
 		print $s "GET / HTTP/1.0\n\n"; print <$s>'
 	[ "${lines[-1]}" = served ]
 	stop QUIT
-	reported nginx 1
+	# The one is not enough: a worker has a title.
+	reported nginx 2
 	[ "$(taken prefault bytes)" -ge $((64 << 20)) ]
 }
 
