@@ -248,6 +248,212 @@ spew("$dir/made", "75\n");
 is($last, '1 passed, 0 failed, 0 skipped', 'what cannot be understood is not told');
 unlike($report, qr/made before/, 'and is no error');
 
+# Skips are told in groups of what their reasons are about.
+my $reasons = <<'END';
+# not possible under a sanitizer
+TSAN has no threads after fork
+thread sanitizer: no threads after a fork
+sanitizers need stack of their own
+no user namespaces under the thread sanitizer
+clang has no thread sanitizer
+# left to another check
+make check-kernel runs it
+linux-6.12-kasan is not built: make check-vm-debug
+not built: make kernel-6.12
+no torch: make check-torch
+no source of LTP: make check LTP_SOURCE=DIRECTORY
+no source of LTP: LTP_SOURCE=DIRECTORY
+not built: make check TASK_BENCH=DIR does that
+# the machine was too busy
+no helper got a CPU
+no helper got a CPU in time
+no helper got a CPU before
+no helper came
+no helper came: the CPUs are busy
+no helper came to the long job
+no helper in 50 jobs
+no helper was late
+no two helpers came at once
+no helper of a helper came
+too few helpers at once
+others use all CPUs
+the watcher got no CPU
+no CPU idled
+no CPU was idle, so no helper came
+helpers get no CPU in time here: 2 did
+helpers began later than they may end
+the machine is too busy for a helper
+chunks take too long on a machine this busy
+other processes held trials up
+naps are over before they begin here
+somebody else always gets the number first
+no core for the other worker, or no trifles here
+the other worker got no core for it
+the machine takes pages back all the time
+no job was held beside a helper
+no process was killed that held a permit
+# needs another machine (CPUs, nodes, devices)
+one CPU
+one CPU: no job has helpers
+fewer than four CPUs
+fewer than two nodes have CPUs
+a machine of one node
+no node has memory only
+no core of this machine has two threads
+no huge pages
+no free huge pages
+cannot make huge pages
+too few huge pages
+no device for it
+no GPU
+no libcudart
+too many CPUs to keep all of them busy
+this process may not use all CPUs
+torch has no GPU here
+too little memory
+no class of power supplies
+not x86
+one thread here
+a job gets one thread here: it has no entry
+a job gets 1 threads here
+the child may have no helper
+one worker shares with nobody
+no workers are to be had here
+# needs a right that is not there
+not root
+needs root
+only root may run umtd
+only root may mount a small disk
+root may read everything
+no right to mount
+no right to lock so much memory
+locking is not permitted
+locked memory is limited to 64 KiB
+mlock is refused: [Errno 12] Cannot allocate memory
+strace may not trace
+no thread may be raised
+nothing may be mounted
+no program may be loaded
+others cannot reach the directory of the tests
+# needs a program that is not installed or not built
+no strace
+no setpriv
+no readelf
+no gnuplot
+no mpirun
+no su
+no go
+no qemu-system-x86_64
+no systemd-socket-activate
+no qemu-system-x86_64: make deps NEED=demo
+no redis-server: make deps NEED=software
+no PostgreSQL: make servers
+no nginx: make servers
+no NumPy: make deps NEED=software
+no Python.h: make deps NEED=bindings
+no Graphviz to read it
+no C++ compiler
+no compiler
+no static C library
+no xz here
+no aarch64-linux-gnu-gcc
+no auditwheel
+no numpy
+no systemd
+mandoc is not here
+cargo cannot fetch crates: no network
+not built
+not built: no go here
+the shim is not built
+built without eBPF
+built without MPI
+built without <sys/sdt.h>
+without eBPF nothing is loaded
+scx_ktask is not built: no clang or libbpf
+not built: make heat-peers builds it
+# needs a feature of the kernel or its configuration
+no userfaultfd
+no userfaultfd: Function not implemented
+no io_uring
+no io_uring is to be had: Function not implemented
+no tmpfs
+no sysfs
+no debugfs
+no /proc
+no /dev/full
+no namespaces
+no mount namespaces
+no PID namespace
+no control group can be made
+control groups do not limit memory
+groups know no peak
+groups get no CPU quota here
+no seccomp filters here
+this kernel refuses uprobes
+the kernel has no guard pages (6.13)
+no hugetlbfs to mount
+no memory policies
+no binfmt_misc in a user namespace
+no move_pages() here
+no perf here
+the file system has no direct reads
+no file may be so long
+the module is loaded
+UMT's backend is poll
+no eBPF here: the kernel has no BTF
+# for another reason
+not today
+one is installed
+no reason given
+linked statically
+END
+my ($group, @reasons, %expected, %told);
+
+for (split /\n/, $reasons) {
+	if (/^# (.+)/) {
+		$group = $1;
+	} else {
+		push @reasons, $_;
+		$expected{$_} = $group;
+	}
+}
+
+# skipping NAME REASON...: a program with that many tests
+sub skipping
+{
+	my ($name, @reasons) = @_;
+
+	return script($name, join "\n", "cat <<'END'", '1..' . @reasons,
+		      (map { 'ok ' . ($_ + 1) . " # SKIP $reasons[$_]" } 0 .. $#reasons),
+		      'END');
+}
+
+my $skips = skipping('skips', @reasons);
+(undef, $last, $report) = run_tests('', $skips);
+is($last, '0 passed, 0 failed, ' . @reasons . ' skipped', 'all of them are counted');
+my @headings = $report =~ /^skipped, (.+): \d+$/mg;
+is_deeply([sort @headings], [sort keys %{ { reverse %expected } }], 'each group is told once');
+for (split /\n/, $report) {
+	if (/^skipped, (.+): \d+$/) {
+		$group = $1;
+	} elsif (/^ +1  (.+)/) {
+		$told{$1} = $group;
+	}
+}
+is_deeply(\%told, \%expected, 'each reason in its own');
+
+# Where all can be installed, what is not must be excused; nothing else need be.
+spew("$dir/excused", "# comment\nno go\nnot built: no .+\n");
+$skips = skipping('wanting', 'no go', 'not built: no go here', 'no gopher', 'a module is missing',
+		  'one CPU', 'no helper came');
+($status, $last, $report) = run_tests("--excused $dir/excused", $skips);
+is($last, '0 passed, 1 failed, 6 skipped', 'what is not installed is a failure');
+is_deeply([$report =~ /^failed: skipped without an excuse: (.+)$/mg], ['no gopher'],
+	  'unless a line excuses it');
+is($status, 1, 'so says the exit status');
+($status) = run_tests("--excused $dir/none-there", $skips);
+isnt($status, 0, 'excuses that cannot be read are an error');
+
 # What may be noise is run again.
 {
 	local $ENV{KTASK_TEST_REPEAT};
