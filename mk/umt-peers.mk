@@ -40,5 +40,7 @@ $(OUT)/bench/heat-go $(OUT)/bench/heat-rust: $(OUT)/bench/heat-%: \
 .PHONY: heat-peers
 heat-peers: $(HEAT_PEERS)
 
-# Those that need nothing from outside are built by the tests.
-tests: $(HEAT_PEERS_C)
+# Tests build what there is a compiler of, without a process to look for it.
+in_path = $(firstword $(wildcard $(addsuffix /$(1),$(subst :, ,$(PATH)))))
+tests: $(HEAT_PEERS_C) $(if $(call in_path,go),$(OUT)/bench/heat-go) \
+	$(if $(call in_path,cargo),$(OUT)/bench/heat-rust)

@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # heat in other runtimes (ktrt/bench/apps/peers): the same bits, and checkpoints that
-# heat goes on from.  Go's and Rust's are there after `make heat-peers`.
+# heat goes on from.  Go's and Rust's are there where there is a compiler of them; Rust's
+# needs crates.
 
 load helpers
 
 # same NAME: that peer, with blocks that do and do not fit, with checkpoints
 same() {
 	local peer=$KTEST_BUILD/bench/heat-$1 block how why
-	why=$(tail -1 "$peer.why" 2>/dev/null) || why='make heat-peers builds it'
+	why=$(tail -1 "$peer.why" 2>/dev/null) || why='make tests builds it'
 	[ -x "$peer" ] || skip "not built: $why"
 	wanted=$(sum_of "$heat" "${small_heat[@]}" --sequential)
 	for block in 300 64 31; do
