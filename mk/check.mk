@@ -168,6 +168,7 @@ check:
 	+@$(MAKE) --no-print-directory deps
 	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_TESTS)' || :
 	+@$(MAKE) --no-print-directory deps NEED=allocators || :
+	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_CRATES)' || :
 	+@$(MAKE) --no-print-directory servers || :
 	+@$(if $(DRY_RUN),$(SUBMAKE) tests,begin=$$(date +%s); $(SUBMAKE) tests && \
 		{ echo $$(($$(date +%s) - begin)); times; } >$(B)/made)

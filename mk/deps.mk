@@ -33,9 +33,12 @@ DEPS_ahead := g++ default-jdk-headless python3-numpy sqlite3 nodejs
 DEPS_apps := libopenmpi-dev openmpi-bin iproute2 gnuplot-nox
 # For eBPF; without them libumt has its other backends.
 DEPS_umt := clang bpftool libbpf-dev
-# For the wheel and its tests.  Crates are fetched by Cargo, which is taken from
-# where it is: that of Debian 12 is too old to fetch them.
+# For the wheel and its tests.
 DEPS_bindings := python3-dev python3-venv python3-pytest python3-numpy
+# A Rust for the crates and heat in Rust, where no Cargo is: Debian 12 has this one for its
+# browsers, 101 MB, 460 MB on disk.  The package cargo there is 0.66, and the lock files need
+# 1.78.  Apart: other releases do not have it.  Crates come from their registry.
+DEPS_rust := cargo-web
 # Debian packages, and what looks at them.
 DEPS_deb := build-essential debhelper dh-dkms
 DEPS_lint := lintian dkms
@@ -51,6 +54,7 @@ NEED ?= build demo check peers tasks umt vm apps bindings bare
 
 # The groups that tests can do without: these then skip.
 NEED_OF_TESTS = software cross $(NEED_OF_GUESTS)
+NEED_OF_CRATES = $(if $(shell command -v cargo 2>/dev/null),,rust)
 NEED_OF_GUESTS = $(if $(shell command -v go 2>/dev/null),,go) \
 	$(if $(shell command -v jlink 2>/dev/null),,jvm)
 

@@ -14,7 +14,7 @@
 # library shows all the same.  Objects are never taken from the tree outside: these
 # would hide a missing header.  One guest is booted, where its kernel is or can be
 # fetched; the others and the packages of ktask/tests/software are left to check-bare.
-# The crates are in neither: Debian's Cargo is too old to fetch what they depend on.
+# The crates are in neither: their registry is out of reach from the bare machine.
 
 use strict;
 use warnings;

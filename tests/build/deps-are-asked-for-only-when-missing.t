@@ -77,20 +77,24 @@ machine(not_debian => 1);
 is($status, 0, 'elsewhere it goes on');
 like($said, qr/not Debian.*gcc make libx-dev/, 'and says what is wanted');
 
-# What tests can do without, on a machine with Go and on one without.
-for my $has (0, 1) {
-	my $shell = spew("$bin/shell-$has", <<END, 0755);
+# What tests can do without, on a machine with these and on one without.
+for my $case (['go', 'NEED_OF_TESTS', 'go'], ['cargo', 'NEED_OF_CRATES', 'rust']) {
+	my ($tool, $groups, $group) = @$case;
+
+	for my $has (0, 1) {
+		my $shell = spew("$bin/shell-$tool-$has", <<END, 0755);
 #!/bin/sh
-case "\$*" in *'command -v go'*) [ $has = 0 ] || echo /opt/go/bin/go; exit ;; esac
+case "\$*" in *'command -v $tool'*) [ $has = 0 ] || echo /opt/bin/$tool; exit ;; esac
 exec sh "\$@"
 END
-	(undef, $said) = capture("make -s -C $top SHELL=$shell "
-		. "--eval='show:;\@echo \$(NEED_OF_TESTS)' show");
-	is(scalar $said =~ /\bgo\b/, !$has, 'Go is ' . ($has ? 'not asked for where it is'
-						: 'asked for where it is missing'));
+		(undef, $said) = capture("make -s -C $top SHELL=$shell "
+			. "--eval='show:;\@echo \$($groups)' show");
+		is(scalar $said =~ /\b$group\b/, !$has, "$tool is "
+		   . ($has ? 'not asked for where it is' : 'asked for where it is missing'));
+	}
 }
 (undef, $said) = capture("make -s -C $top packages");
-like($said, qr/^golang-go$/m, 'and named among the packages on either');
+like($said, qr/^$_$/m, "$_ is named among the packages") for qw(golang-go cargo-web);
 
 my $empty = scratch();
 my $make = "make -s -C $top B=$empty $empty/obj/ktask/user/user_port.o";
