@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A job beside any load takes at most 1.05 of what one thread takes, and one
- * chunk at that pace; in virtual time, with threads of nice -20, of nice 0 and
- * idle ones on every CPU.
+ * A job beside any load takes no longer than one thread with 1.05 of the work, a chunk
+ * more and what submitting helpers costs, and one turn more, which is paid to others; in
+ * virtual time, with threads of nice -20, of nice 0 and idle ones on every CPU.  0.53 of a
+ * turn was the most.
  *
- * None of these schedules takes longer, and 46 of 300,000 do.  They take no longer than
- * one thread with 1.05 of the work, a chunk more and what submitting helpers costs, and
- * one turn more, which is paid to others.  0.53 of a turn was the most.
+ * Nearly all take at most 1.05 of what one thread takes, and one chunk at that pace.
+ * 46 of 300,000 schedules take longer and none of those here; 5 may, and one in 2,000.
  *
  * - A job that ends a microsecond behind the end of its slice waits until the others
  *   on its CPU had their turn.  One thread alone may just have ended within it.
@@ -105,7 +105,7 @@ static void beside_any_load(void **state)
 	printf("# %u of %u schedules took longer than 1.05 of one thread and a "
 	       "chunk, by %.2f of a turn at most\n",
 	       nr_longer, nr_schedules, most_turns);
-	/* One in 6,500 does; which ones, changes with every change of the engine. */
+	/* One in 6,500 is; which ones, changes with every change of the engine. */
 	assert_true(nr_longer <= 5 + nr_schedules / 2000);
 	/* Helpers did help. */
 	assert_true(sum_of_speedups > 1.5 * nr_schedules);
