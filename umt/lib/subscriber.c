@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 
 #include "ebpf/shared.h"
+#include "bpf_program.h"
 #include "subscriber.h"
 #include "common/struct_size.h"
 
@@ -466,6 +467,11 @@ int umt_core_counts(struct umt *subscriber, int cpu, struct umt_counts *counts)
 int bpf_attach(struct umt *subscriber, int tid)
 {
 	return -EPERM;
+}
+
+bool program_subscriber_lingers(unsigned int index)
+{
+	return false;
 }
 #endif
 
