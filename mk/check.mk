@@ -162,7 +162,7 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 
 # make check DAY=all: also what is left to other days (tests/support/Sample.pm)
 
-## check: install what is missing, build, run every test (ONLY=word: some)
+## check: install what is missing, build, run the day's tests (DAY=all, ONLY=word)
 .PHONY: check
 check:
 	+@$(MAKE) --no-print-directory deps
