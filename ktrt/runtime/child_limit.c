@@ -166,3 +166,24 @@ void child_limit_apply(struct worker *w, struct ktrt_task *parent)
 	else
 		reduce_children(w, parent);
 }
+
+int spawn_beside_limit(struct worker *w, ktrt_func func, void *arg,
+		       const struct ktrt_attr *attr)
+{
+	unsigned grants = w->grants;
+	int error;
+
+	w->grants = 1;
+	error = ktrt_spawn_attr(func, arg, attr);
+	w->grants = grants;
+	return error;
+}
+
+/* If it was done on this stack it is uncounted already (parent_less()). */
+void child_limit_forget(struct ktrt_task *maker, uint64_t spawned_before)
+{
+	if (maker->spawned <= spawned_before)
+		return;
+	maker->spawned += CHILDREN_PER_CHECK - 1;
+	maker->credited += CHILDREN_PER_CHECK - 1;
+}

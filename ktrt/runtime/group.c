@@ -283,6 +283,8 @@ static int tell_whether_spoilt(void *arg)
 int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct worker *w = current_worker();
+	uint64_t spawned;
 	int error;
 
 	/* A task that adds to a reduction, or names data weakly, does not wait for the data. */
@@ -295,9 +297,11 @@ int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 	attr.deps = deps;
 	attr.nr_deps = nr_deps;
 	attr.flags = KTRT_ALWAYS;
-	error = ktrt_spawn_attr(tell_whether_spoilt, NULL, &attr);
+	spawned = w->current->spawned;
+	error = spawn_beside_limit(w, tell_whether_spoilt, NULL, &attr);
 	if (!error)
-		error = wait_for_group(current_worker(), attr.group, false);
+		error = wait_for_group(w, attr.group, false);
+	child_limit_forget(w->current, spawned);
 	ktrt_group_free(attr.group);
 	return error;
 }

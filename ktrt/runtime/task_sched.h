@@ -142,6 +142,12 @@ bool wake_to_hand(struct worker *w);
  * so it runs some of them, or waits. */
 #define CHILDREN_PER_CHECK 64
 void child_limit_apply(struct worker *w, struct ktrt_task *parent);
+/* Make a child without that check: the call runs no other task, and waits for none. */
+int spawn_beside_limit(struct worker *w, ktrt_func func, void *arg,
+		       const struct ktrt_attr *attr);
+/* It is complete.  The next child is checked just if it would have been without that one, so
+ * no number of these steps over all checks.  @spawned_before: maker->spawned before it. */
+void child_limit_forget(struct ktrt_task *maker, uint64_t spawned_before);
 
 /* ---- short_tasks.c ---- */
 

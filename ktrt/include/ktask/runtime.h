@@ -302,7 +302,8 @@ KTRT_API int ktrt_wait(void);
  * @deps: as a task would name them: KTRT_IN waits for children that write the data,
  *	other modes also for those that read it
  *
- * Does not wait for other children, and runs none of them.  Codes go to ktrt_wait().
+ * Does not wait for other children, and runs none of them unless there are max_threads
+ * workers.  Codes go to ktrt_wait().
  *
  * Return: 0, -ECANCELED: the data is spoilt, because a task failed, and stays so;
  * -ESRCH, -ENOMEM; -EINVAL: as ktrt_spawn_attr(), also for data that the caller has

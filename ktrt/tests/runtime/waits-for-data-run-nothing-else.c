@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Who waits for data may hold a lock that its other children need: the call runs none of
+ * them, however many these are and whatever is known of their functions.
+ */
+#include "support/attached_thread.h"
+
+#define HELD 3000 /* more than caches hold, and than the lower limit */
+#define CALLS 300 /* the runtime looks at each 64th child */
+
+static __thread bool holds_lock;
+static unsigned long nr_done, wrong;
+static struct ktrt_task *holder;
+static char held, free_data;
+
+static int need_lock(void *arg)
+{
+	if (holds_lock)
+		more(wrong);
+	more(nr_done);
+	return 0;
+}
+
+static ktrt_func needs_lock = need_lock;
+
+/* Its data is there only after the event. */
+static int hold_data(void *arg)
+{
+	set(holder, ktrt_self());
+	return ktrt_events_add(1);
+}
+
+static int spawn_on_held(ktrt_func func, void *arg, unsigned mode,
+			 unsigned flags)
+{
+	const struct ktrt_dep dep = { &held, 0, mode };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	attr.flags = flags;
+	return ktrt_spawn_attr(func, arg, &attr);
+}
+
+/* One child is ready; nobody else may have taken it yet. */
+static int wait_with_lock(void)
+{
+	const struct ktrt_dep dep = { &free_data, 0, KTRT_INOUT };
+	int error = ktrt_spawn(call_briefly, &needs_lock);
+
+	if (error)
+		return error;
+	holds_lock = true;
+	error = ktrt_wait_for(&dep, 1);
+	holds_lock = false;
+	return error;
+}
+
+static int make_and_wait(void *arg)
+{
+	int error = spawn_on_held(hold_data, NULL, KTRT_OUT, KTRT_UNDEFERRED);
+
+	for (int i = 0; i < HELD && !error; i++)
+		error = spawn_on_held(call_briefly, &needs_lock, KTRT_IN, 0);
+	for (int i = 0; i < CALLS && !error; i++)
+		error = wait_with_lock();
+	ktrt_events_done(get(holder), 1);
+	return error ? error : ktrt_wait();
+}
+
+static void wait_in_both(unsigned workers, unsigned max_children)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = workers;
+	options.max_children = max_children;
+	assert_int_equal(ktrt_start(&options), 0);
+	let_call_briefly_be_known();
+	set(nr_done, 0);
+	assert_int_equal(ktrt_run(make_and_wait, NULL), 0);
+	assert_int_equal(get(nr_done), HELD + CALLS);
+	assert_int_equal(make_and_wait(NULL), 0);
+	assert_int_equal(get(nr_done), 2 * (HELD + CALLS));
+	assert_int_equal(get(wrong), 0);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+static void they_run_no_other_child(void **state)
+{
+	wait_in_both(1, 0);
+	wait_in_both(0, 0);
+	wait_in_both(1, 1024);
+	wait_in_both(0, 1024);
+}
+
+KTEST_MAIN(KTEST(they_run_no_other_child))
