@@ -497,7 +497,9 @@ struct ktrt_options {
 	unsigned flags; /*        0 */
 	unsigned
 		spin_us; /*      0: 50; how long a worker looks before it sleeps */
-	unsigned max_children; /* 0: 8192; a task that made so many waits */
+	/* 0: 8192; who has so many incomplete children and makes more waits until there
+	 * are half as many, or goes on slowly if none can be done; ktrt_start(3) */
+	unsigned max_children;
 	const void *cpus; /*      the caller's affinity; a cpu_set_t */
 	size_t cpus_size; /*      bytes of *cpus */
 	size_t stack_bytes; /*    the program's default */
