@@ -11,7 +11,7 @@
  *
  * A callable is moved into the task, without an allocation if it has at most 64
  * bytes and moving it throws nothing.  It returns nothing, or int: 0 or a code as
- * for ktrt_func.
+ * for ktrt_func.  Another type, which would be taken for a code, does not compile.
  *
  * A wait throws the first of several exceptions; the others are dropped.  If a task
  * throws, tasks that read the data that it should have written are skipped.  If
@@ -266,6 +266,10 @@ template <typename F> int guarded(F &f)
 {
 	using returned = decltype(f());
 
+	static_assert(std::is_void<returned>::value ||
+			      std::is_same<typename std::decay<returned>::type,
+					   int>::value,
+		      "a task returns nothing, or int: 0 or a code");
 	try {
 		return call(f, typename std::is_void<returned>::type());
 #if defined(__GLIBCXX__)
