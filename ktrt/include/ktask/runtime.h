@@ -161,8 +161,9 @@ KTRT_API void *ktrt_reduction_copy(const struct ktrt_reduction *reduction);
  * struct ktrt_dep - data that a task uses
  * @addr: where it is; only compared, never read (but see KTRT_REDUCTION)
  * @len: 0: the address stands for all of the data.  Else bytes: ranges that overlap
- *	name the same data.  Compared with ranges an address is a range of one byte:
- *	a range that contains its first byte is the same data.
+ *	name the same data.  Compared with ranges an address is a range of one byte,
+ *	however large the object is there: a range that contains its first byte is the
+ *	same data, a range of its other bytes is not.
  * @mode: enum ktrt_mode
  *
  * Dependences order children of one parent, in the order in which it made them; so

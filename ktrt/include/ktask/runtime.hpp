@@ -519,6 +519,11 @@ template <typename F> int spawn_plain(F &&f, by_move how)
 
 /* ---- dependences ---- */
 
+/*
+ * The address of an object stands for it, however large it is: in(array) and in(array[0])
+ * name the same data, in(array[1]) other data.  Tasks that use parts of each other's data
+ * name them by range(), all of them.
+ */
 struct dep {
 	ktrt_dep raw;
 };
@@ -561,7 +566,8 @@ template <typename T> dep weak_inout(T &datum)
 }
 
 /* All bytes of an array.  Tasks with overlapping ranges depend on each other, and on tasks
- * that name an object in the array by in(), out() or inout(). */
+ * that name by in(), out() or inout() an object whose first byte is in the range.  An array or
+ * a struct that begins before the range is no such object, even if the range is part of it. */
 template <typename T> dep range(unsigned mode, const T *first, std::size_t nr)
 {
 	return { { first, nr * sizeof(T), mode } };

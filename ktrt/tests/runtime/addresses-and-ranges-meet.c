@@ -2,7 +2,7 @@
 /*
  * An address and a range that has its first byte are the same data, in whatever
  * order they are named: random tasks name parts of an array both ways, against
- * a sequential model.
+ * a sequential model.  A range of other bytes of the object there is other data.
  */
 #include "support/runs.h"
 
@@ -113,9 +113,14 @@ static void mix_steps(void)
 static unsigned gate;
 static uint64_t seen;
 
+static int await_gate(void *arg)
+{
+	return holds_soon(get(gate)) ? 0 : -EIO;
+}
+
 static int write_range(void *arg)
 {
-	if (!holds_soon(get(gate)))
+	if (await_gate(NULL))
 		return -EIO;
 	for (int i = 0; i < CELLS; i++)
 		cells[i] = 7;
@@ -156,9 +161,34 @@ static void cells_and_all(void **state)
 	in_each_way(a_cell_after_all);
 }
 
+/* The object is the whole array, named by its address; it is used while the half is held. */
+static void all_beside_its_second_half(void)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { &cells[CELLS / 2], sizeof(cells) / 2,
+				KTRT_OUT };
+
+	set(gate, 0);
+	set(seen, 1);
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	assert_int_equal(ktrt_spawn_attr(await_gate, NULL, &attr), 0);
+	dep = (struct ktrt_dep){ cells, 0, KTRT_IN };
+	assert_int_equal(ktrt_spawn_attr(read_cell, cells, &attr), 0);
+	assert_true(holds_soon(!get(seen)));
+	set(gate, 1);
+	assert_int_equal(ktrt_wait(), 0);
+}
+
+static void all_and_other_bytes(void **state)
+{
+	in_each_way(all_beside_its_second_half);
+}
+
 static void random_parts(void **state)
 {
 	in_each_way(mix_steps);
 }
 
-KTEST_MAIN(KTEST(cells_and_all), KTEST(random_parts))
+KTEST_MAIN(KTEST(cells_and_all), KTEST(all_and_other_bytes),
+	   KTEST(random_parts))
