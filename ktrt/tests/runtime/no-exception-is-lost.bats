@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # C++: of many tasks that throw the first exception itself is thrown where they are
-# waited for, by a call or at the end of a block, and the others are destroyed.
+# waited for, by a call or at the end of a block, and the others are destroyed.  A runtime
+# that cannot end because a thread is attached says so, goes on, and keeps the exception.
 
 bats_require_minimum_version 1.5.0
 load support/cxx
@@ -108,7 +109,6 @@ setup_file() {
 		static void ends_of_runtimes()
 		{
 			ktrt::settings none;
-			std::atomic<bool> over(false), here(false);
 
 			check(thrown([&] {
 				ktrt::runtime runtime;
@@ -132,26 +132,78 @@ setup_file() {
 				runtime.stop();
 				made.get();
 			}) == 9);
-			ktrt::runtime runtime;
-			std::thread guest([&] {
+			check(alive == 0);
+		}
+
+		/* A thread that is attached as long as this exists. */
+		class guest {
+			std::atomic<bool> over{ false }, here{ false };
+			std::thread thread;
+		    public:
+			guest() : thread([this] {
 				ktrt_attach();
 				here = true;
 				while (!over)
 					std::this_thread::yield();
 				ktrt_detach();
-			});
-			while (!here)
-				std::this_thread::yield();
-			throw_in_order(none);
-			/* It goes on, and has kept what was thrown. */
-			try {
-				runtime.stop();
-				check(!"stopped");
-			} catch (const ktrt::error &error) {
-				check(error.task_code() == -EBUSY);
+			})
+			{
+				while (!here)
+					std::this_thread::yield();
 			}
-			over = true;
-			guest.join();
+			~guest()
+			{
+				over = true;
+				thread.join();
+			}
+		};
+
+		template <typename F> static bool is_busy(F f)
+		{
+			try {
+				f();
+			} catch (const ktrt::error &error) {
+				return error.task_code() == -EBUSY;
+			}
+			return false;
+		}
+
+		static void stop_now()
+		{
+			ktrt::detail::raise(ktrt_stop(), "stopping");
+		}
+
+		/* It goes on, and has kept what was thrown. */
+		static void beside_guests()
+		{
+			std::unique_ptr<guest> attached;
+			ktrt::settings none;
+
+			check(is_busy([&] {
+				ktrt::runtime runtime;
+				attached.reset(new guest);
+				throw_in_order(none);
+			}));
+			ktrt::spawn([] {});
+			attached.reset();
+			check(thrown(stop_now) == 0);
+			/* What leaves the block goes first. */
+			check(thrown([&] {
+				ktrt::runtime runtime;
+				attached.reset(new guest);
+				throw_in_order(none);
+				throw failure(-7);
+			}) == -7);
+			ktrt::spawn([] {});
+			attached.reset();
+			check(thrown(stop_now) == 0);
+			check(ktrt_stop() == -ESRCH);
+
+			ktrt::runtime runtime;
+			attached.reset(new guest);
+			throw_in_order(none);
+			check(is_busy([&] { runtime.stop(); }));
+			attached.reset();
 			check(thrown([&] { runtime.stop(); }) == 0);
 			check(alive == 0);
 		}
@@ -165,6 +217,7 @@ setup_file() {
 				ends_of_blocks();
 			}
 			ends_of_runtimes();
+			beside_guests();
 			std::puts("none was lost");
 		}
 	END
