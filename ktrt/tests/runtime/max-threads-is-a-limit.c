@@ -2,10 +2,10 @@
 /*
  * There are never more workers than max_threads.  Those that wait go on without
  * more, also for groups and events that need tasks which they did not make;
- * tasks wait for a thread while others block; what so few threads cannot do is
- * refused.
+ * tasks wait for a thread while others block, which counts as stalls; what so few
+ * threads cannot do is refused.
  */
-#include "support/runs.h"
+#include "support/counted_threads.h"
 
 #define BLOCKERS 24
 #define FEW 3
@@ -36,7 +36,7 @@ static void start_with(unsigned max_threads, unsigned flags)
 
 static void stop_within(unsigned max_threads)
 {
-	assert_true(info_now().threads <= max_threads);
+	assert_true(workers_are_at_most(max_threads));
 	assert_int_equal(ktrt_stop(), 0);
 }
 
@@ -55,23 +55,29 @@ static int read_one(void *arg)
 	return read(((int *)arg)[0], &byte, 1) == 1 ? count_task(NULL) : -EIO;
 }
 
+/* For several stalls, if a CPU is to be had. */
+static void watch_few(void)
+{
+	uint64_t end_ns = ktest_now_ns() + 200000000;
+
+	while (ktest_now_ns() < end_ns) {
+		assert_true(workers_are_at_most(FEW));
+		nap_us(1000);
+	}
+	assert_true(holds_soon(workers_there() == FEW));
+	assert_true(holds_soon(info_now().stalls > 0));
+}
+
 /* So many block that the others have no thread, until they are freed. */
 static void blocked_ones_keep_others_waiting(void **state)
 {
-	uint64_t until;
-
 	for (unsigned flags = 0; flags <= KTRT_FOLLOW; flags++) {
 		start_with(FEW, flags);
 		for (int i = 0; i < BLOCKERS; i++) {
 			assert_int_equal(pipe(pipes[i]), 0);
 			assert_int_equal(ktrt_spawn(read_one, pipes[i]), 0);
 		}
-		/* Long enough for several stalls, if a CPU is to be had. */
-		until = ktest_now_ns() + 200000000;
-		while (ktest_now_ns() < until) {
-			assert_true(info_now().threads <= FEW);
-			nap_us(1000);
-		}
+		watch_few();
 		for (int i = 0; i < BLOCKERS; i++)
 			assert_int_equal(write(pipes[i][1], "x", 1), 1);
 		assert_int_equal(ktrt_wait(), 0);

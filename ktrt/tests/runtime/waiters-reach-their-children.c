@@ -5,7 +5,7 @@
  * be: random trees of tasks end, each task having run once, and no more threads
  * than max_threads were there.
  */
-#include "support/runs.h"
+#include "support/counted_threads.h"
 
 #include <pthread.h>
 
@@ -161,7 +161,7 @@ static void random_graphs(const struct ktrt_options *options, uint64_t *random)
 	assert_int_equal(ktrt_start(options), 0);
 	for (int i = 0; i < GRAPHS; i++) {
 		run_graph(random);
-		assert_true(info_now().threads <= info_now().max_threads);
+		assert_true(workers_are_at_most(info_now().max_threads));
 	}
 	printf("# max_threads %u: %u threads, %llu stalls, %llu tasks\n",
 	       options->max_threads, info_now().threads,

@@ -5,7 +5,7 @@
  * last of many tasks, where others yield as often.  The same with as many threads as
  * there may be, and where the system has no more.
  */
-#include "support/runs.h"
+#include "support/counted_threads.h"
 
 #include "failalloc.h"
 
@@ -56,7 +56,6 @@ static void within_each_limit(void (*test)(void))
 {
 	for (unsigned threads = 1; threads <= LIMITS; threads++) {
 		struct ktrt_options options = KTRT_OPTIONS_INIT;
-		struct ktrt_info info = KTRT_INFO_INIT;
 
 		options.workers = threads > 2 ? 2 : threads;
 		options.max_threads = threads;
@@ -64,8 +63,7 @@ static void within_each_limit(void (*test)(void))
 		printf("# at most %u threads\n", threads);
 		assert_int_equal(ktrt_start(&options), 0);
 		test();
-		assert_int_equal(ktrt_info_get(&info), 0);
-		assert_true(info.threads <= threads);
+		assert_true(workers_are_at_most(threads));
 		assert_int_equal(ktrt_stop(), 0);
 	}
 	in_each_way(test);
