@@ -2,7 +2,9 @@
 /*
  * How tasks are completed: their successors become ready, their parent, group and run
  * learn of it, and codes go to whoever waits.  Does not own records (task.c) nor
- * waiting (task_wait.c).  A code that nobody has waited for becomes the parent's code.
+ * waiting (task_wait.c).  A code that nobody has waited for becomes the parent's code,
+ * unless that has one: codes count in the order in which tasks are complete, and a task's own
+ * from when its function returns.
  *
  * Locking: rt.h; E and B are in here.
  */
@@ -138,13 +140,22 @@ static inline bool ends_for_parent(const struct worker *w,
 	       !task->group && !(task->error | task->child_error);
 }
 
+/* The body has returned a code.  That of a child which it did not wait for may be older, and
+ * may be why the body failed. */
+static void __attribute__((noinline))
+keep_first(struct ktrt_task *task, int error)
+{
+	error_keep(&task->error, error_take(&task->child_error));
+	error_keep(&task->error, error);
+}
+
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error)
 {
 	uint64_t more = task->spawned - task->credited - LIVE_BODY;
 
 	if (unlikely(error))
-		error_keep(&task->error, error);
+		keep_first(task, error);
 	if (task->domain)
 		deps_close(w, task);
 	/* Without children and events no other thread changes the count. */

@@ -22,9 +22,10 @@
  *
  * Conventions
  *   Calls return 0 or a negative errno.  A task's function returns 0 or a code
- *   of its own.  A wait returns the first code in time that is not 0; if nobody
- *   waits for a task, its code goes to its parent.  The library never prints and
- *   never exits.
+ *   of its own.  A wait returns, of codes that are not 0, that of the task that was
+ *   complete first; if nobody waits for a task, its code goes to its parent.  The code
+ *   of a task is the first one: of its function, when that returns, or of a child for
+ *   which it did not wait.  The library never prints and never exits.
  *   A task has failed if it returned a code, if a child failed for which it did not wait, or
  *   if its group was cancelled.  The data that it should have written is spoilt.  Tasks that
  *   read spoilt data (all modes but KTRT_OUT) are skipped: they fail with -ECANCELED, and
@@ -327,8 +328,8 @@ KTRT_API int ktrt_yield(void);
  *
  * Any thread may call it, and waits while too many are attached; a task makes a child.
  *
- * Return: the code of the function or, if that was 0, the first one of a child; -ESRCH
- * without a runtime; -ENOMEM.
+ * Return: the code of the task, 0 or as a wait returns it; -ESRCH without a runtime;
+ * -ENOMEM.
  */
 KTRT_API int ktrt_run(ktrt_func func, void *arg);
 

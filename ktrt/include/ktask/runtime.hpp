@@ -13,9 +13,11 @@
  * bytes and moving it throws nothing.  It returns nothing, or int: 0 or a code as
  * for ktrt_func.  Another type, which would be taken for a code, does not compile.
  *
- * A wait throws the first of several exceptions; the others are dropped.  If a task
- * throws, tasks that read the data that it should have written are skipped.  If
- * that is the first failure, wait(), or get(), throws ktrt::error with ECANCELED.
+ * A wait throws the first of several exceptions, in the order in which tasks are
+ * complete, each after its children; the others are dropped.  That of a task is what was
+ * thrown first, by itself or by a child for which it did not wait.  If a task throws, tasks
+ * that read the data that it should have written are skipped.  If that is the first
+ * failure, wait(), or get(), throws ktrt::error with ECANCELED.
  * The destructors of scope, group and runtime wait too, and throw what a task threw
  * unless an exception is leaving their block already.
  */

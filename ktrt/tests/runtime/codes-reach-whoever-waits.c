@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What tasks return goes to whoever waits for them: the parent, its parent, a
- * group; groups are waited for and cancelled; wrong calls are refused.
+ * group; of several codes the first one.  Groups are waited for and cancelled; wrong
+ * calls are refused.
  */
 #include "support/runs.h"
 
@@ -47,6 +48,69 @@ static void codes_reach_parents(void)
 }
 
 static unsigned gate;
+
+static int spawn_with(ktrt_func func, intptr_t arg, const void *writes,
+		      struct ktrt_group *group, unsigned flags)
+{
+	const struct ktrt_dep dep = { writes, 0, KTRT_OUT };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = writes ? 1 : 0;
+	attr.group = group;
+	attr.flags = flags;
+	return ktrt_spawn_attr(func, (void *)arg, &attr);
+}
+
+/* It fails because a child did, for which it does not wait. */
+static int fail_after_child(void *arg)
+{
+	static char datum;
+	const struct ktrt_dep dep = { &datum, 0, KTRT_IN };
+
+	if (spawn_with(fail_with, 21, &datum, NULL, 0))
+		return -EIO;
+	return ktrt_wait_for(&dep, 1) == -ECANCELED ? 22 : -EIO;
+}
+
+static int fail_at_gate(void *arg)
+{
+	return holds_soon(get(gate)) ? (int)(intptr_t)arg : -EIO;
+}
+
+static int fail_before_child(void *arg)
+{
+	return ktrt_spawn(fail_at_gate, (void *)24) ? -EIO : 23;
+}
+
+/* The function of an undeferred task has returned when the call does. */
+static void first_codes_of_tasks_count(void)
+{
+	struct ktrt_group *group;
+
+	assert_int_equal(ktrt_spawn(fail_after_child, NULL), 0);
+	assert_int_equal(ktrt_wait(), 21);
+	assert_int_equal(ktrt_run(fail_after_child, NULL), 21);
+	set(gate, 0);
+	assert_int_equal(spawn_with(fail_before_child, 0, NULL, NULL,
+				    KTRT_UNDEFERRED),
+			 0);
+	set(gate, 1);
+	assert_int_equal(ktrt_wait(), 23);
+	/* Of several tasks that of the one which is complete first. */
+	assert_int_equal(ktrt_group_new(&group), 0);
+	set(gate, 0);
+	assert_int_equal(spawn_with(fail_before_child, 0, NULL, group,
+				    KTRT_UNDEFERRED),
+			 0);
+	assert_int_equal(spawn_with(fail_with, 25, NULL, group,
+				    KTRT_UNDEFERRED),
+			 0);
+	set(gate, 1);
+	assert_int_equal(ktrt_group_wait(group), 25);
+	ktrt_group_free(group);
+	assert_int_equal(ktrt_wait(), 0);
+}
 
 static int wait_at_gate(void *arg)
 {
@@ -309,6 +373,7 @@ static void wrong_calls_are_refused(void **state)
 static void codes_and_groups(void **state)
 {
 	in_each_way(codes_reach_parents);
+	in_each_way(first_codes_of_tasks_count);
 	in_each_way(groups_are_cancelled);
 }
 

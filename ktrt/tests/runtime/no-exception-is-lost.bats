@@ -79,6 +79,13 @@ setup_file() {
 			check(thrown(ktrt::wait) >= 0);
 			check(thrown([&] { ktrt::run([&] {
 				throw_in_order(none); }); }) == 0);
+			/* The cause, not what its maker threw because of it. */
+			check(thrown([] { ktrt::run([] {
+				int datum;
+				ktrt::spawn([] { throw failure(5); },
+					    ktrt::out(datum));
+				ktrt::wait_for(ktrt::in(datum));
+			}); }) == 5);
 			check(alive == 0);
 		}
 
