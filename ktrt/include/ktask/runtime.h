@@ -57,13 +57,15 @@
  *   tasks may run the new one or other children of the caller, if there are very many.
  *   So the caller must hold no lock that these tasks need.  Calls that make tasks run
  *   only tasks whose functions were brief so far, unless no other thread is left: a long
- *   task may wait for what its maker does later.  An undeferred task always runs inside
- *   the call.  Otherwise an attached thread runs only brief tasks; see ktrt(3).
+ *   task may wait for what its maker does later.  If a function that was brief so far
+ *   does that once, its maker may run it and stand for ever: make tasks of such functions
+ *   by ktrt_dispatch().  An undeferred task always runs inside the call.  Otherwise an
+ *   attached thread runs only brief tasks; see ktrt(3).
  *
  * Threads
- *   There are never more than max_threads workers, including blocked ones; the leader
- *   and attached threads do not count.  If there are so many, a task that is ready waits
- *   until a worker is free.
+ *   There are never more than max_threads workers, including blocked ones; attached
+ *   threads do not count, nor does the leader, unless KTRT_FOLLOW makes a worker of it.
+ *   If there are so many, a task that is ready waits until a worker is free.
  *   A worker that waits by a call of this header runs the tasks for which it waits,
  *   wherever they are queued, so children and groups need no further thread.  If all
  *   workers wait in this way and find no such task, they run after some 40 ms tasks that
