@@ -182,7 +182,8 @@ bench-metg:
 	ktrt/bench/tasks/run.pl --rounds 1 --only metg --output $(OUT)/bench-metg.json \
 		$(BENCH) $(OUT)/bench
 
-# Task Bench's own sources, compiled here; it is not part of this tree.
+# Task Bench's own sources, compiled here.  They are neither part of this tree nor in any
+# package: TASK_BENCH=DIR is a clone of github.com/StanfordLegion/task-bench.
 TASK_BENCH ?=
 TASK_BENCH_CORE := $(OUT)/task-bench/core
 TASK_BENCH_OBJ := $(patsubst %,$(TASK_BENCH_CORE)/%.o,core core_c core_kernel timer \

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 # Task Bench's assertions on what each task reads hold in all configurations, by tasks
-# that are made each time and by graphs made once.  Its sources are not here: it is
-# there after `make check TASK_BENCH=DIR`.
+# that are made each time and by graphs made once.  Its sources are not here, and neither
+# PyPI nor Debian has a package of them, so nothing fetches them: clone
+# github.com/StanfordLegion/task-bench, and `make check TASK_BENCH=DIR` builds its core.
 
 . "${BATS_TEST_FILENAME%/*}/../../../tests/support/environment.bash"
 
