@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# C++: the operation of a reduction, the copy of a callable and the copy or move of a
-# future's value may throw: that comes out where the call is made, or where the task
-# is waited for, everything is destroyed once, and what comes next works.  So it does
-# after a task with weak dependences was cancelled.
+# C++: the operation of a reduction, the copy of a callable, of a neutral value or of a
+# thread's object, and the copy or move of a future's value may throw: that comes out where
+# the call is made, or where the task is waited for, everything is destroyed once, and what
+# comes next works.  So it does after a task that throws while events are outstanding, that
+# leaves by pthread_exit(), or that has weak dependences and was cancelled.
 
 bats_require_minimum_version 1.5.0
 load support/cxx
@@ -14,6 +15,7 @@ setup_file() {
 		#include <functional>
 		#include <memory>
 		#include <stdexcept>
+		#include <thread>
 
 		static std::atomic<int> alive, ran, left;
 
@@ -107,6 +109,34 @@ setup_file() {
 			check(alive == 0);
 		}
 
+		/* The copies that threads add to, and those that are made for all threads. */
+		static void check_copies()
+		{
+			typedef object<BY_MOVE> value;
+			int nr = each_step([] {
+				value total(0);
+				ktrt::reducer<value> sum(total, value(0),
+					[](value a, value b) {
+						*a.value += *b.value;
+						return a;
+					});
+
+				for (int i = 0; i < 20; i++)
+					ktrt::spawn([&] { ++*sum.local().value; },
+						    sum.dep());
+				ktrt::wait();
+				check(*total.value == 20);
+			});
+			check(nr >= 1);
+			nr = each_step([] {
+				value first(7);
+				ktrt::per_thread<value> objects(first);
+
+				objects.each([](value &one) { check(*one.value == 7); });
+			});
+			check(nr == ktrt_thread_indices());
+		}
+
 		/* By each way into a task. */
 		template <moves how> static void check_callables()
 		{
@@ -192,6 +222,84 @@ setup_file() {
 			return 0;
 		}
 
+		/* The task fails only when it is complete, and with it who reads the datum. */
+		static void check_events()
+		{
+			std::atomic<ktrt_task *> held{ nullptr };
+			std::atomic<bool> over{ false };
+			int datum;
+
+			ran = 0;
+			{
+				object<BY_MOVE> captured;
+
+				left = 1000;
+				ktrt::spawn([=, &held] {
+					(void)captured;
+					ktrt_events_add(1);
+					held = ktrt_self();
+					throw std::out_of_range("held");
+				}, ktrt::out(datum));
+			}
+			ktrt::spawn([] { ran++; }, ktrt::in(datum));
+			std::thread stranger([&] {
+				while (!held)
+					std::this_thread::yield();
+				over = true;
+				ktrt_events_done(held, 1);
+			});
+			check(throws(ktrt::wait));
+			check(over && ran == 0 && alive == 0);
+			stranger.join();
+		}
+
+		/* What is on the stack is destroyed, and the task fails. */
+		static void leave()
+		{
+			object<BY_MOVE> local;
+
+			pthread_exit(nullptr);
+		}
+
+		struct leaving {
+			object<BY_MOVE> captured;
+			void operator()() const { leave(); }
+		};
+
+		static void check_leaving()
+		{
+			static int datum;
+			static const std::function<void()> ways[] = {
+				[] { ktrt::spawn(leaving()); ktrt::wait(); },
+				[] { ktrt::spawn([] { leave(); }); ktrt::wait(); },
+				[] { ktrt::spawn(leave); ktrt::wait(); },
+				[] {
+					ktrt::spawn(leaving(), ktrt::out(datum));
+					ktrt::wait();
+				},
+				[] {
+					ktrt::group group;
+					group.run(leaving());
+					group.wait();
+				},
+				[] { ktrt::async(leaving()).get(); },
+				[] { ktrt::run(leaving()); },
+				[] {
+					ktrt::graph graph;
+					graph.add(leaving());
+					graph.run();
+				},
+			};
+
+			for (const std::function<void()> &way : ways) {
+				left = 1000;
+				check(code_of(way) == -ECANCELED);
+				check(alive == 0);
+				ktrt::spawn([] {}, ktrt::inout(datum));
+				ktrt::wait();
+			}
+		}
+
 		/* Cancelled before it begins, or when its children wait. */
 		static void check_cancelled(bool begins, const ktrt::settings &with,
 					    const ktrt::dep &weak)
@@ -252,10 +360,13 @@ setup_file() {
 		static void check_all()
 		{
 			check_reductions();
+			check_copies();
 			check_callables<BY_MOVE>();
 			check_callables<BY_COPY>();
 			check_values<BY_MOVE>();
 			check_values<BY_COPY>();
+			check_events();
+			check_leaving();
 			check_weak();
 		}
 
