@@ -15,7 +15,7 @@
 #   bindings/*.t     the wheel and the crates, by tests of their own
 # Of the others:
 #   umt/tests/*.c           libumt, as api; *.bats its command
-#   ktrt/tests/runtime/*.c  the task runtime, likewise
+#   ktrt/tests/runtime/*.c  the task runtime, likewise; *.cpp its C++ face
 #   ktrt/tests/apps/*.bats  heat and fwi, by workers and by ranks
 # Of all three, in tests:
 #   vm/*.t           the module and the libraries in guests; see mk/vm.mk
@@ -43,9 +43,10 @@ unit_without_tsan := $(shell grep -LE 'pthread|threads\.h|turns\.h|\bfork\b' \
 unit-without-tsan:
 	@printf '%s\n' $(unit_without_tsan)
 
+cxx_sources_of = $(if $(HAVE_cxx),$(wildcard $(DIRECTORY_$(1))/*.cpp))
 # programs_of KIND,VARIANT
-programs_of = $(patsubst $(DIRECTORY_$(1))/%.c,tests/$(1)/%,$(filter-out \
-	$($(1)_without_$(2)),$(call sources_of,$(1))))
+programs_of = $(patsubst $(DIRECTORY_$(1))/%,tests/$(1)/%,$(basename $(filter-out \
+	$($(1)_without_$(2)),$(call sources_of,$(1)) $(call cxx_sources_of,$(1)))))
 CTESTBIN := $(foreach kind,$(C_KINDS),$(addprefix $(OUT)/,\
 	$(call programs_of,$(kind),$(VARIANT))))
 support = $(call obj,$(wildcard tests/support/*.c $(DIRECTORY_$(1))/support/*.c))
@@ -59,6 +60,7 @@ $(call obj,$(foreach kind,$(C_KINDS),$(call sources_of,$(kind))) \
 # Sanitizers see at least as much in it.
 $(foreach directory,tests ktask/tests umt/tests ktrt/tests,$(OBJ)/$(directory)/%.o): \
 	KT_CFLAGS += -O0 -g1
+$(OBJ)/ktrt/tests/%.o: BENCH_CXXFLAGS += -std=c++11 -O0 -g1
 
 # tests/support/failalloc.h: every allocation of the library can be refused.
 TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \

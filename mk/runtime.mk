@@ -77,6 +77,15 @@ $(OUT)/tests/runtime/%: $(OBJ)/$(DIRECTORY_runtime)/%.o $(call support,runtime) 
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
 		$(LDFLAGS)
 
+RT_TESTS_CXX := $(addprefix $(OUT)/,$(patsubst $(DIRECTORY_runtime)/%.cpp,\
+	tests/runtime/%,$(call cxx_sources_of,runtime)))
+$(RT_TESTS_CXX): $(OUT)/tests/runtime/%: $(OBJ)/$(DIRECTORY_runtime)/%.o \
+		$(call support,runtime) $(RT_STATIC)
+	$(make_directory)
+	$(call say,LD)
+	$(Q)$(CXX) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
+		$(LDFLAGS)
+
 # ---- benchmarks ----
 
 TASKS_MAIN := $(call obj,$(patsubst %,ktrt/bench/%.c,tasks/main tasks/graphs \
