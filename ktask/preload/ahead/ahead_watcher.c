@@ -315,6 +315,14 @@ static bool is_window_done(const struct large_mapping *mapping)
 	return atomic_load(&mapping->job) && !atomic_load(&mapping->nr_blocks);
 }
 
+/* All of it is touched.  Return: when it is to be served next. */
+static uint64_t leave_done(struct large_mapping *mapping, uint64_t now)
+{
+	return large_mappings_are_many() && large_mapping_retire(mapping)
+		       ? now
+		       : UINT64_MAX;
+}
+
 /* Return: when it is to be polled next; UINT64_MAX: never. */
 static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 {
@@ -331,7 +339,7 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 		begin_watching(mapping, now);
 	if (touch_tracker_done(&mapping->tracker) &&
 	    !atomic_load(&mapping->job))
-		return UINT64_MAX;
+		return leave_done(mapping, now);
 	if ((now >= mapping->schedule.due_ns || is_window_done(mapping)) &&
 	    !leave_mapping(mapping, now))
 		poll_mapping(mapping, now);
@@ -390,7 +398,7 @@ static void tell_if_asked(void)
 
 	if (asked == atomic_load(&nr_told))
 		return;
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+	for (size_t i = 0; i < large_mappings_used(); i++)
 		tell_mapping(&large_mappings[i]);
 	atomic_store(&nr_told, asked);
 	syscall(SYS_futex, &nr_told, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL,
@@ -404,7 +412,7 @@ static void serve_all(void)
 		uint64_t now = now_ns(), due_ns = poll_areas(seen, now);
 		uint64_t main_ns;
 
-		for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		for (size_t i = 0; i < large_mappings_used(); i++) {
 			uint64_t due = serve_mapping(&large_mappings[i], now);
 
 			due_ns = due < due_ns ? due : due_ns;
@@ -422,7 +430,7 @@ static void serve_all(void)
 
 static void end_all(void)
 {
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+	for (size_t i = 0; i < large_mappings_used(); i++) {
 		follow_to_end(&large_mappings[i]);
 		large_mapping_give_up(&large_mappings[i]);
 		if (atomic_load(&large_mappings[i].state) == MAPPING_STOPPED)

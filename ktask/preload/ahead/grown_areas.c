@@ -28,6 +28,7 @@
 #define NR_KNOWN 128
 #define NR_NOTED 8
 #define NR_AREAS 128
+#define NR_TOLD 64
 /* Samples of a new mapping.  If all are present it grew as it was touched, and nothing is
  * ahead of the program. */
 #define NR_SAMPLES 16
@@ -120,7 +121,7 @@ size_t grown_areas_drop(void)
 
 struct finder {
 	struct area areas[NR_AREAS];
-	struct area told[AHEAD_MAPPINGS]; /* those that were new */
+	struct area told[NR_TOLD]; /* those that were new */
 	size_t nr, nr_told;
 	bool full;
 	uintptr_t stack; /* an address in the main thread's */
@@ -162,7 +163,7 @@ static bool get_decided(size_t i, struct area *area)
 		return true;
 	}
 	i -= known;
-	if (i >= AHEAD_MAPPINGS)
+	if (i >= large_mappings_used())
 		return false;
 	mapping = &large_mappings[i];
 	state = atomic_load(&mapping->state);
@@ -210,7 +211,7 @@ static bool is_all_present(uintptr_t start, uintptr_t end)
 static void tell_of(struct finder *finder, uintptr_t start, uintptr_t end,
 		    void (*found)(uintptr_t start, uintptr_t end))
 {
-	if (finder->nr_told == AHEAD_MAPPINGS)
+	if (finder->nr_told == NR_TOLD)
 		return;
 	finder->told[finder->nr_told++] = (struct area){ start, end };
 	found(start, end);

@@ -16,6 +16,7 @@
 #define POLL_NS 50000
 
 struct large_mapping large_mappings[AHEAD_MAPPINGS] LARGE_STATIC;
+atomic_size_t large_mappings_nr;
 atomic_uint shim_ahead_watched;
 _Atomic uintptr_t shim_ahead_lowest = UINTPTR_MAX, shim_ahead_highest;
 
@@ -42,13 +43,24 @@ static atomic_ulong nr_replaced = 1;
 /* Found mappings in use.  The shim may not be told when they are unmapped; A. */
 static atomic_uint nr_found;
 
+/* Entries behind these were never used. */
+static void cover_entry(size_t index)
+{
+	size_t nr = atomic_load(&large_mappings_nr);
+
+	while (nr <= index && !atomic_compare_exchange_weak(&large_mappings_nr,
+							    &nr, index + 1))
+		;
+}
+
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 					uintptr_t block, bool found)
 {
-	for (struct large_mapping *mapping = large_mappings;
-	     mapping < large_mappings + AHEAD_MAPPINGS; mapping++) {
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		struct large_mapping *mapping = &large_mappings[i];
 		int state = MAPPING_FREE;
 
+		cover_entry(i);
 		if (!atomic_compare_exchange_strong(&mapping->state, &state,
 						    MAPPING_CLAIMED))
 			continue;
@@ -67,6 +79,7 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 		atomic_store(&mapping->state, MAPPING_WATCHED);
 		return mapping;
 	}
+	shim_decline(WHY_AHEAD_TABLE, end - start);
 	return NULL;
 }
 
@@ -232,9 +245,25 @@ static bool is_in_use(const struct large_mapping *mapping)
 	return state == MAPPING_WATCHED || state == MAPPING_STOPPED;
 }
 
+bool large_mappings_are_many(void)
+{
+	return atomic_load(&shim_ahead_watched) > AHEAD_MAPPINGS / 4 * 3;
+}
+
+bool large_mapping_retire(struct large_mapping *mapping)
+{
+	if (!large_mapping_enter(mapping))
+		return false;
+	/* The program may discard what was advised, and touch it here and there. */
+	join_parts(mapping);
+	large_mapping_leave(mapping);
+	large_mapping_give_up(mapping);
+	return true;
+}
+
 bool large_mappings_overlap(uintptr_t start, uintptr_t end)
 {
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+	for (size_t i = 0; i < large_mappings_used(); i++)
 		if (is_in_use(&large_mappings[i]) &&
 		    mapping_overlaps(&large_mappings[i], start, end))
 			return true;
@@ -258,7 +287,7 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 		end = UINTPTR_MAX;
 	if (shim_memory_is_watched())
 		shim_made_drop(addr, len);
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+	for (size_t i = 0; i < large_mappings_used(); i++) {
 		struct large_mapping *mapping = &large_mappings[i];
 
 		/* Entries belong to the process that made them. */
@@ -287,7 +316,7 @@ bool shim_ahead_replaces(void)
 	atomic_fetch_add(&nr_replaced, 1);
 	if (!atomic_load(&nr_found) || !shim_is_ours())
 		return true;
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+	for (size_t i = 0; i < large_mappings_used(); i++)
 		if (large_mappings[i].found && is_in_use(&large_mappings[i]))
 			wait_for_makers(&large_mappings[i]);
 	return true;
@@ -302,7 +331,7 @@ unsigned long large_mappings_replaced(void)
 
 void large_mappings_give_up_found(uintptr_t start, uintptr_t end)
 {
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+	for (size_t i = 0; i < large_mappings_used(); i++) {
 		struct large_mapping *mapping = &large_mappings[i];
 
 		if (mapping->found && is_in_use(mapping) &&
@@ -326,7 +355,8 @@ void shim_ahead_stop_block(const void *block, bool join)
 {
 	keep_errno();
 
-	for (size_t i = 0; i < AHEAD_MAPPINGS && shim_ahead_watches(); i++) {
+	for (size_t i = 0; i < large_mappings_used() && shim_ahead_watches();
+	     i++) {
 		struct large_mapping *mapping = &large_mappings[i];
 
 		if (is_in_use(mapping) && mapping->block == (uintptr_t)block &&
@@ -339,7 +369,7 @@ void shim_ahead_advised(const void *addr, size_t len, bool huge)
 {
 	uintptr_t start = (uintptr_t)addr;
 
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+	for (size_t i = 0; i < large_mappings_used(); i++) {
 		struct large_mapping *mapping = &large_mappings[i];
 
 		if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
@@ -353,7 +383,7 @@ size_t large_mappings_touched(void)
 {
 	size_t pages = 0;
 
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+	for (size_t i = 0; i < large_mappings_used(); i++)
 		if (large_mappings[i].seen)
 			pages += large_mappings[i].tracker.touched;
 	return pages;
@@ -363,7 +393,7 @@ size_t large_mappings_untouched(void)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+	for (size_t i = 0; i < large_mappings_used(); i++) {
 		const struct large_mapping *mapping = &large_mappings[i];
 		size_t pages;
 
@@ -381,7 +411,7 @@ size_t large_mappings_untouched(void)
 
 void large_mappings_forget(void)
 {
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+	for (size_t i = 0; i < large_mappings_used(); i++) {
 		struct ktask_job *job =
 			atomic_exchange(&large_mappings[i].job, NULL);
 
@@ -391,6 +421,7 @@ void large_mappings_forget(void)
 		atomic_store(&large_mappings[i].state, MAPPING_FREE);
 	}
 	page_makers_forget();
+	atomic_store(&large_mappings_nr, 0);
 	atomic_store(&shim_ahead_watched, 0);
 	atomic_store(&nr_found, 0);
 }

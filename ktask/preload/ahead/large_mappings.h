@@ -28,7 +28,7 @@
 #include "ahead/poll_schedule.h"
 #include "ahead/touch_steps.h"
 
-#define AHEAD_MAPPINGS 64
+#define AHEAD_MAPPINGS 128
 #define AHEAD_PAGE_BYTES ((size_t)4096)
 #define AHEAD_BLOCK_BYTES (AHEAD_BLOCK_PAGES * AHEAD_PAGE_BYTES)
 
@@ -90,7 +90,16 @@ struct large_mapping {
 
 extern struct large_mapping large_mappings[AHEAD_MAPPINGS];
 
-/* Return: the entry, for the watcher to find; NULL: the table is full. */
+/* Only the first ones are ever used. */
+extern atomic_size_t large_mappings_nr;
+
+static inline size_t large_mappings_used(void)
+{
+	return atomic_load(&large_mappings_nr);
+}
+
+/* Return: the entry, for the watcher to find; NULL: the table is full, which is counted
+ * for the report. */
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 					uintptr_t block, bool found);
 
@@ -105,6 +114,10 @@ void large_mapping_leave(struct large_mapping *mapping);
 void large_mapping_note_advice(struct large_mapping *mapping);
 /* Let helpers begin no further piece of the mapping; waits for none. */
 void large_mapping_give_up(struct large_mapping *mapping);
+/* Is the table nearly full?  Then the watcher retires mappings of which the program has
+ * touched all, since nothing more is made of them.  Return: whether it is stopped now. */
+bool large_mappings_are_many(void);
+bool large_mapping_retire(struct large_mapping *mapping);
 /* By the watcher, once no job works on the mapping. */
 void large_mapping_free(struct large_mapping *mapping);
 

@@ -70,7 +70,7 @@ void ahead_note_result(struct large_mapping *mapping)
 
 static bool has_jobs(void)
 {
-	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+	for (size_t i = 0; i < large_mappings_used(); i++)
 		if (atomic_load(&large_mappings[i].job))
 			return true;
 	return false;

@@ -81,6 +81,8 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 		"nothing is made ahead with a memory policy or a real-time priority",
 	[WHY_AHEAD_MEMORY] =
 		"nothing is made ahead where less memory is left than the mapping has, and 32 MiB",
+	[WHY_AHEAD_TABLE] =
+		"nothing is made ahead of more than 128 large mappings at once",
 	[WHY_AHEAD_MAIN] =
 		"nothing is made ahead once the main thread has ended",
 	[WHY_AHEAD_PROC] = "nothing is made ahead where /proc cannot be read",

@@ -164,42 +164,6 @@ static void walk_in_steps(const char *how)
 		printf("%ld pages between\n", waited);
 }
 
-/* A thread of ours by its name: the value of a line of its status; -1: none has that. */
-static long status_value(const char *thread, const char *line)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *task;
-	long value = -1;
-
-	must_hold(tasks != NULL, "/proc/self/task");
-	while (value < 0 && (task = readdir(tasks))) {
-		char path[300], text[128], name[32] = "";
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
-			 task->d_name);
-		file = fopen(path, "r");
-		while (file && fgets(text, sizeof(text), file)) {
-			if (sscanf(text, "Name: %31s", name) == 1 &&
-			    strcmp(name, thread))
-				break;
-			if (!strncmp(text, line, strlen(line)))
-				value = strtol(text + strlen(line), NULL, 10);
-		}
-		if (file)
-			fclose(file);
-	}
-	closedir(tasks);
-	return value;
-}
-
-static long watcher_sleeps(void)
-{
-	long nr = status_value("ktask-ahead", "voluntary_ctxt_switches:");
-
-	return nr < 0 ? 0 : nr;
-}
-
 /* As sched_getattr(2) tells it. */
 static uint64_t slice_of(pid_t thread)
 {

@@ -56,6 +56,42 @@ static inline unsigned nr_threads(void)
 	return nr - 2;
 }
 
+/* A thread of ours by its name: the value of a line of its status; -1: none has that. */
+static inline long status_value(const char *thread, const char *line)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	long value = -1;
+
+	must_hold(tasks != NULL, "/proc/self/task");
+	while (value < 0 && (task = readdir(tasks))) {
+		char path[300], text[128], name[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+			 task->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(text, sizeof(text), file)) {
+			if (sscanf(text, "Name: %31s", name) == 1 &&
+			    strcmp(name, thread))
+				break;
+			if (!strncmp(text, line, strlen(line)))
+				value = strtol(text + strlen(line), NULL, 10);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return value;
+}
+
+static inline long watcher_sleeps(void)
+{
+	long nr = status_value("ktask-ahead", "voluntary_ctxt_switches:");
+
+	return nr < 0 ? 0 : nr;
+}
+
 /* The case that the first argument names, with the second one, and "ok". */
 static inline int run_case(const struct ahead_case *cases, size_t nr, int argc,
 			   char **argv)

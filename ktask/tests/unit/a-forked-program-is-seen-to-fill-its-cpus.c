@@ -22,6 +22,7 @@ static uint64_t pretended_clock_ns(clockid_t clock)
 #undef clock_ns
 
 struct large_mapping large_mappings[AHEAD_MAPPINGS];
+atomic_size_t large_mappings_nr;
 
 void ahead_note_cost(const struct large_mapping *mapping, size_t nr_pages)
 {

@@ -1,0 +1,26 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Advice, limits, policies and locks that a program sets when some of its memory was made
+# ahead do what they would do without that.
+
+load shim.bash
+
+unset KTASK_RUN_MIN
+# Other tests run beside these.
+export KTASK_OVERLOAD=ignore
+
+told() {
+	made_both_ways ahead-told-cases "$@"
+}
+
+@test "of many mappings all are watched, and what is touched makes room for others" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	watches 101 "100 begun"
+	watches 201 "200 whole"
+}
+
+@test "of too many mappings the report says so" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	KTASK_RUN_MIN=2097152 told many "150 idle"
+	grep -q 'nothing is made ahead of more than 128 large mappings at once' "$REPORT"
+}
