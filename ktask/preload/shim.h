@@ -321,7 +321,7 @@ size_t shim_available_bytes(void);
  * shim_ahead_unmapped, shim_ahead_moved: memory is gone, or elsewhere
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
- * shim_ahead_advised: the program has advised huge pages, or none
+ * shim_ahead_advised: the program is about to advise huge pages, or none
  * shim_ahead_tell_now: count what is watched for a report; for any thread, also in a handler
  * shim_ahead_end: end the watcher and its jobs
  */

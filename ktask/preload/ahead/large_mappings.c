@@ -137,20 +137,20 @@ static void wait_for_makers(struct large_mapping *mapping)
 
 /*
  * Parts of a mapping with different advice are several mappings to the kernel, and
- * mremap() accepts only one.  Advice against huge pages joins them again.  That changes
- * nothing else, because it is used only if huge pages come on advice.
+ * mremap() accepts only one.  Advice against huge pages joins them again.  It is used only
+ * if huge pages come on advice, so it changes nothing else.  If
+ * the program has advised all of the mapping itself, no part differs.
  */
 static void join_parts(struct large_mapping *mapping)
 {
 	void *start = (void *)mapping->start;
 	size_t len = mapping->end - mapping->start;
 
-	if (!atomic_exchange(&mapping->advised, false))
+	if (!atomic_exchange(&mapping->advised, false) ||
+	    atomic_load(&mapping->advice) != ADVICE_NONE)
 		return;
 	/* The C library will unmap or move a block without the shim. */
-	if (mapping->advice == ADVICE_HUGE)
-		real_madvise(start, len, MADV_HUGEPAGE);
-	else if (!real_madvise(start, len, MADV_NOHUGEPAGE) && !mapping->block)
+	if (!real_madvise(start, len, MADV_NOHUGEPAGE) && !mapping->block)
 		joined_ranges_add(mapping->start, mapping->end);
 }
 
@@ -365,17 +365,48 @@ void shim_ahead_stop_block(const void *block, bool join)
 	}
 }
 
+/* But for less than a block at each end: some leave out a page, or what fills no block. */
+static bool is_covered(const struct large_mapping *mapping, uintptr_t start,
+		       uintptr_t end)
+{
+	return start < mapping->start + AHEAD_BLOCK_BYTES &&
+	       end > mapping->end - AHEAD_BLOCK_BYTES;
+}
+
+/*
+ * If only a part is advised, what one touch makes differs within the mapping, and nobody
+ * could tell how far the program has come: so the mapping is given up.
+ *
+ * A thread that advises for a window first counts itself and then reads what the program
+ * has advised.  So after the wait no advice of the shim's comes after the program's.
+ */
+static void note_advice(struct large_mapping *mapping, uintptr_t start,
+			uintptr_t end, int advice)
+{
+	if (is_covered(mapping, start, end)) {
+		atomic_store(&mapping->advice, advice);
+		wait_for_makers(mapping);
+	} else if (atomic_load(&mapping->advice) != advice) {
+		stop_one(mapping, true);
+	}
+}
+
 void shim_ahead_advised(const void *addr, size_t len, bool huge)
 {
-	uintptr_t start = (uintptr_t)addr;
+	uintptr_t start = (uintptr_t)addr, end = end_of(addr, len);
+	keep_errno();
 
-	for (size_t i = 0; i < large_mappings_used(); i++) {
+	/* The kernel refuses that. */
+	if (start % AHEAD_PAGE_BYTES || start >= end)
+		return;
+	for (size_t i = 0; i < large_mappings_used() && shim_ahead_watches();
+	     i++) {
 		struct large_mapping *mapping = &large_mappings[i];
 
-		if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
-		    mapping_overlaps(mapping, start, start + len))
-			atomic_store(&mapping->advice,
-				     huge ? ADVICE_HUGE : ADVICE_SMALL);
+		if (is_in_use(mapping) &&
+		    mapping_overlaps(mapping, start, end) && shim_is_ours())
+			note_advice(mapping, start, end,
+				    huge ? ADVICE_HUGE : ADVICE_SMALL);
 	}
 }
 

@@ -67,7 +67,7 @@ static bool goes_on(int advice)
 static void tell_ahead(const void *addr, size_t len, int advice,
 		       bool takes_away)
 {
-	if (takes_away)
+	if (takes_away && shim_ahead_watches())
 		shim_ahead_stop(addr, len, true);
 	else if (goes_on(advice))
 		shim_ahead_advised(addr, len, advice == MADV_HUGEPAGE);
@@ -83,8 +83,7 @@ KTASK_API int madvise(void *addr, size_t len, int advice)
 
 	if (shim_prefaults && takes_away)
 		shim_prefault_stop(addr, len, false);
-	if (shim_ahead_watches())
-		tell_ahead(addr, len, advice, takes_away);
+	tell_ahead(addr, len, advice, takes_away);
 	if (shim_prefaults && goes_on(advice)) {
 		rc = real_madvise(addr, len, advice);
 		shim_prefault_stop(addr, len, true);

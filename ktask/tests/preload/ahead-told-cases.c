@@ -4,8 +4,228 @@
  * some of it was made ahead.  Each does what it would do without that, and ends with "ok",
  * or tells what it found.
  */
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "ahead_cases.h"
+
+static bool is_shimmed(void)
+{
+	return getenv("LD_PRELOAD") != NULL;
+}
+
+/* With time for the watcher to begin a window after each block. */
+static void fill_slowly(char *base, size_t from, size_t to)
+{
+	for (size_t at = from; at < to; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(3);
+	}
+}
+
+/* In order, and with the shim until something is made ahead. */
+static void fill_to(char *base, size_t to)
+{
+	size_t at = is_shimmed() ? touch_until_helped(base, to) : 0;
+
+	must_hold(at || !is_shimmed(), "nothing was made ahead");
+	fill_slowly(base, at, to);
+}
+
+/* Of whole huge pages, with others of its kind beside it. */
+static char *map_aligned(size_t len)
+{
+	char *base = allocate_block("mmap", len + BLOCK);
+
+	return (char *)(((uintptr_t)base + BLOCK - 1) & ~(BLOCK - 1));
+}
+
+/* ---- advice ---- */
+
+/* Pages of single stores, far ahead. */
+static void count_stores(char *base, size_t from, size_t to)
+{
+	size_t before = count_present(base + from, to - from);
+
+	for (size_t at = from; at < to; at += 2 * BLOCK)
+		base[at] = 1;
+	printf("%zu stores: %zu pages\n", (to - from) / (2 * BLOCK),
+	       count_present(base + from, to - from) - before);
+}
+
+static void advises_part(const char *how)
+{
+	char *base = map_aligned(LEN);
+	int advice = strcmp(how, "small") ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+
+	fill_to(base, LEN / 4);
+	must_hold(!madvise(base + LEN - 4 * BLOCK, BLOCK, advice), "madvise");
+	must_hold(!madvise(base + LEN - BLOCK, PAGE_BYTES, MADV_DONTNEED),
+		  "madvise");
+	sleep_ms(20);
+	count_stores(base, LEN / 2, LEN - 8 * BLOCK);
+}
+
+/* As numpy advises: from the next page on. */
+static void advises_most(const char *how)
+{
+	char *base = allocate_block("mmap", LEN);
+
+	must_hold(!madvise(base + PAGE_BYTES, LEN - PAGE_BYTES, MADV_HUGEPAGE),
+		  "madvise");
+	must_hold(touch_until_helped(base, LEN), "nothing was made ahead");
+}
+
+/* ---- advice at the same moment ---- */
+
+struct moment {
+	atomic_bool held; /* the watcher, in its advice */
+	atomic_bool asked; /* the program is about to advise otherwise */
+	atomic_bool released;
+};
+
+static bool is_advised(const char *base, size_t len)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	uintptr_t from, to, start = 0, end = 0;
+	bool found = false;
+	char line[512];
+
+	must_hold(file != NULL, "smaps");
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+			start = from;
+			end = to;
+		} else if (start < (uintptr_t)base + len &&
+			   end > (uintptr_t)base &&
+			   !strncmp(line, "VmFlags:", 8)) {
+			found |= strstr(line, " hg") != NULL;
+		}
+	}
+	fclose(file);
+	return found;
+}
+
+/* Ends with 7, or 8: the watcher's advice came last. */
+static void advise_once_held(struct moment *moment)
+{
+	char *base = allocate_block("mmap", LEN);
+	bool lost = false;
+
+	for (size_t at = 0; at < LEN; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(5);
+		if (!atomic_load(&moment->held) || atomic_load(&moment->asked))
+			continue;
+		atomic_store(&moment->asked, true);
+		must_hold(!madvise(base, LEN, MADV_NOHUGEPAGE), "madvise");
+		while (!atomic_load(&moment->released))
+			sleep_ms(1);
+		sleep_ms(5);
+		lost = is_advised(base, LEN);
+	}
+	_exit(lost ? 8 : 7);
+}
+
+/* Is the thread about to give that advice? */
+static bool is_advising(pid_t tid, int advice)
+{
+	struct __ptrace_syscall_info info = { 0 };
+
+	return ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) > 0 &&
+	       info.op == PTRACE_SYSCALL_INFO_ENTRY &&
+	       info.entry.nr == SYS_madvise &&
+	       info.entry.args[2] == (uint64_t)advice;
+}
+
+/* The thread that is held until the program's own advice is done or waits. */
+struct holder {
+	pid_t program, held;
+	bool entered; /* the program's advice has reached the kernel */
+	int waited_ms;
+};
+
+static void release_held(struct holder *holder, struct moment *moment)
+{
+	ptrace(PTRACE_SYSCALL, holder->held, NULL, 0L);
+	holder->held = 0;
+	atomic_store(&moment->released, true);
+}
+
+static void see_call(struct holder *holder, struct moment *moment, pid_t tid)
+{
+	if (tid != holder->program && !atomic_load(&moment->held) &&
+	    is_advising(tid, MADV_HUGEPAGE)) {
+		holder->held = tid;
+		atomic_store(&moment->held, true);
+		return;
+	}
+	if (tid == holder->program && holder->held && holder->entered)
+		release_held(holder, moment);
+	else if (tid == holder->program && holder->held)
+		holder->entered = is_advising(tid, MADV_NOHUGEPAGE);
+	ptrace(PTRACE_SYSCALL, tid, NULL, 0L);
+}
+
+/* Return: how the program ended. */
+static int follow_calls(pid_t program, struct moment *moment)
+{
+	struct holder holder = { .program = program };
+	int status;
+
+	for (;;) {
+		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+		int sig;
+
+		must_hold(tid >= 0, "waitpid");
+		if (!tid) {
+			sleep_ms(1);
+			holder.waited_ms += atomic_load(&moment->asked);
+			if (holder.held && holder.waited_ms > 300)
+				release_held(&holder, moment);
+			continue;
+		}
+		if (!WIFSTOPPED(status) && tid == program)
+			return status;
+		if (!WIFSTOPPED(status))
+			continue;
+		sig = WSTOPSIG(status);
+		if (sig == (SIGTRAP | 0x80))
+			see_call(&holder, moment, tid);
+		else
+			ptrace(PTRACE_SYSCALL, tid, NULL,
+			       sig == SIGTRAP || sig == SIGSTOP ? 0L
+								: (long)sig);
+	}
+}
+
+static void advises_at_once(const char *how)
+{
+	struct moment *moment = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		must_hold(!ptrace(PTRACE_TRACEME, 0, NULL, NULL), "traceme");
+		raise(SIGSTOP);
+		advise_once_held(moment);
+	}
+	must_hold(waitpid(child, &status, 0) == child && WIFSTOPPED(status),
+		  "waitpid");
+	must_hold(!ptrace(PTRACE_SETOPTIONS, child, NULL,
+			  PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL |
+				  PTRACE_O_TRACESYSGOOD) &&
+			  !ptrace(PTRACE_SYSCALL, child, NULL, 0L),
+		  "ptrace");
+	status = follow_calls(child, moment);
+	must_hold(WIFEXITED(status), "the program");
+	if (WEXITSTATUS(status) != 7)
+		puts("the watcher's advice came last");
+}
 
 /* ---- many mappings ---- */
 
@@ -58,6 +278,9 @@ static void maps_many(const char *how)
 }
 
 static const struct ahead_case all_cases[] = {
+	{ "advises-part", advises_part },
+	{ "advises-most", advises_most },
+	{ "advises-at-once", advises_at_once },
 	{ "many", maps_many },
 };
 

@@ -13,6 +13,30 @@ told() {
 	made_both_ways ahead-told-cases "$@"
 }
 
+# as_plain CASE...: says what it says without the shim
+as_plain() {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	expected=$(plain timeout 300 "$PROGRAMS/ahead-told-cases" "$@")
+	[ "${expected##*$'\n'}" = ok ]
+	told "$@"
+}
+
+@test "advice on a part of a mapping holds for that part" {
+	as_plain advises-part huge
+	as_plain advises-part small
+}
+
+@test "advice that leaves out less than a huge page does not end what is made ahead" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	told advises-most
+	made
+}
+
+@test "advice that is given while the watcher advises comes last" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	told advises-at-once
+}
+
 @test "of many mappings all are watched, and what is touched makes room for others" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	watches 101 "100 begun"
