@@ -314,6 +314,8 @@ size_t shim_available_bytes(void);
  *	shim_ahead_replaced() with the result
  * shim_ahead_rejoin: mremap() refused [addr, addr + len), perhaps because the shim's
  *	advice made it several mappings.  Return: true if it is worth another try
+ * shim_ahead_lift: is there advice against huge pages in [addr, addr + len) that only the
+ *	shim has given?  Take it back, or with @lift false give it again
  * shim_ahead_mapped: there is a new mapping
  * @join: it is private memory without a page, at an address that the program chose.  If the
  *	shim has taken back advice beside it, join it with that memory
@@ -333,6 +335,7 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join);
 bool shim_ahead_replaces(void);
 void shim_ahead_replaced(const void *addr, size_t len);
 bool shim_ahead_rejoin(void *addr, size_t len);
+bool shim_ahead_lift(void *addr, size_t len, bool lift);
 void shim_ahead_mapped(void *base, size_t len, bool join);
 bool shim_ahead_adjoins(const void *addr, size_t len);
 void shim_ahead_unmapped(const void *addr, size_t len);

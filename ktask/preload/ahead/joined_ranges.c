@@ -40,13 +40,11 @@ static bool is_beside(const struct range *range, uintptr_t start, uintptr_t end)
 	       start <= range->end;
 }
 
-void joined_ranges_add(uintptr_t start, uintptr_t end)
+/* The new range takes in all that it meets. */
+static void put_range(uintptr_t start, uintptr_t end)
 {
 	struct range *target = NULL;
 
-	if (start >= end || !take_table())
-		return;
-	/* The new range takes in all that it meets. */
 	for (size_t i = 0; i < NR_RANGES; i++) {
 		struct range *range = &range_table[i];
 
@@ -62,28 +60,83 @@ void joined_ranges_add(uintptr_t start, uintptr_t end)
 		target = &range_table[next_dropped++ % NR_RANGES];
 	*target = (struct range){ start, end };
 	atomic_store(&has_any, true);
+}
+
+void joined_ranges_add(uintptr_t start, uintptr_t end)
+{
+	if (start >= end || !take_table())
+		return;
+	put_range(start, end);
 	leave_table();
+}
+
+/* Not if a part remains on both sides. */
+static void trim_range(struct range *range, uintptr_t start, uintptr_t end)
+{
+	if (start <= range->start && range->end <= end)
+		*range = (struct range){ 0 };
+	else if (start <= range->start && range->start < end)
+		range->start = end;
+	else if (start < range->end && range->end <= end)
+		range->end = start;
+}
+
+static bool take_to_drop(void)
+{
+	if (!atomic_load(&has_any))
+		return false;
+	if (take_table())
+		return true;
+	atomic_store(&has_missed, true);
+	return false;
 }
 
 void joined_ranges_drop(uintptr_t start, uintptr_t end)
 {
-	if (!atomic_load(&has_any))
+	if (!take_to_drop())
 		return;
-	if (!take_table()) {
-		atomic_store(&has_missed, true);
+	for (size_t i = 0; i < NR_RANGES; i++)
+		trim_range(&range_table[i], start, end);
+	leave_table();
+}
+
+void joined_ranges_cut(uintptr_t start, uintptr_t end)
+{
+	if (start >= end || !take_to_drop())
 		return;
-	}
 	for (size_t i = 0; i < NR_RANGES; i++) {
 		struct range *range = &range_table[i];
+		uintptr_t range_end = range->end;
 
-		if (start <= range->start && range->end <= end)
-			*range = (struct range){ 0 };
-		else if (start <= range->start && range->start < end)
-			range->start = end;
-		else if (start < range->end && range->end <= end)
+		if (range->start < start && end < range_end) {
 			range->end = start;
+			put_range(end, range_end);
+			break;
+		}
+		trim_range(range, start, end);
 	}
 	leave_table();
+}
+
+bool joined_ranges_next(uintptr_t *at, uintptr_t end, uintptr_t *to)
+{
+	uintptr_t first = end;
+
+	*to = end;
+	if (!atomic_load(&has_any) || !take_table())
+		return false;
+	for (size_t i = 0; i < NR_RANGES; i++) {
+		const struct range *range = &range_table[i];
+		uintptr_t start = range->start > *at ? range->start : *at;
+
+		if (start >= range->end || start >= first)
+			continue;
+		first = start;
+		*to = range->end < end ? range->end : end;
+	}
+	leave_table();
+	*at = first;
+	return first < end;
 }
 
 bool joined_ranges_touch(uintptr_t start, uintptr_t end)

@@ -138,7 +138,7 @@ static void wait_for_makers(struct large_mapping *mapping)
 /*
  * Parts of a mapping with different advice are several mappings to the kernel, and
  * mremap() accepts only one.  Advice against huge pages joins them again.  It is used only
- * if huge pages come on advice, so it changes nothing else.  If
+ * if huge pages come on advice, so apart from MADV_COLLAPSE it changes nothing else.  If
  * the program has advised all of the mapping itself, no part differs.
  */
 static void join_parts(struct large_mapping *mapping)
@@ -196,6 +196,24 @@ void shim_ahead_mapped(void *base, size_t len, bool join)
 	if (join && joined_ranges_touch(start, end) &&
 	    !real_madvise(base, len, MADV_NOHUGEPAGE))
 		joined_ranges_add(start, end);
+}
+
+/* The kernel collapses nothing in a mapping that could not have a huge page, so what is
+ * lifted begins and ends more than one away from the range, where it can. */
+bool shim_ahead_lift(void *addr, size_t len, bool lift)
+{
+	uintptr_t end = end_of(addr, len), at = (uintptr_t)addr, to;
+	bool found = false;
+	keep_errno();
+
+	if (!atomic_load(&parts_exist) || !shim_filter_allows())
+		return false;
+	at -= at < 2 * AHEAD_BLOCK_BYTES ? at : 2 * AHEAD_BLOCK_BYTES;
+	end = end_of((void *)end, 2 * AHEAD_BLOCK_BYTES);
+	for (; joined_ranges_next(&at, end, &to); at = to)
+		found |= !real_madvise((void *)at, to - at,
+				       lift ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return found;
 }
 
 bool shim_ahead_adjoins(const void *addr, size_t len)
@@ -408,6 +426,8 @@ void shim_ahead_advised(const void *addr, size_t len, bool huge)
 			note_advice(mapping, start, end,
 				    huge ? ADVICE_HUGE : ADVICE_SMALL);
 	}
+	/* This is the program's own now. */
+	joined_ranges_cut(start, end);
 }
 
 size_t large_mappings_touched(void)

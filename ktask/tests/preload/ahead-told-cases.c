@@ -12,6 +12,10 @@
 
 #include "ahead_cases.h"
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 static bool is_shimmed(void)
 {
 	return getenv("LD_PRELOAD") != NULL;
@@ -77,6 +81,37 @@ static void advises_most(const char *how)
 	must_hold(!madvise(base + PAGE_BYTES, LEN - PAGE_BYTES, MADV_HUGEPAGE),
 		  "madvise");
 	must_hold(touch_until_helped(base, LEN), "nothing was made ahead");
+}
+
+/* Others may use its pages for a moment. */
+static void print_collapse(const char *name, char *base)
+{
+	int error = EAGAIN;
+
+	for (int i = 0; i < 100 && (error == EAGAIN || error == EBUSY); i++) {
+		error = madvise(base, 4 * BLOCK, MADV_COLLAPSE) ? errno : 0;
+		sleep_ms(error ? 5 : 0);
+	}
+	printf("%s: %s\n", name, error ? strerrorname_np(error) : "collapsed");
+}
+
+static void collapses(const char *how)
+{
+	char *base = map_aligned(LEN);
+
+	fill_to(base, LEN / 2);
+	must_hold(!madvise(base + LEN - BLOCK, PAGE_BYTES, MADV_DONTNEED),
+		  "madvise");
+	print_collapse("after a discard", base);
+	check_pages(base, 0, LEN / 2);
+	/* What was advised against by the shim is so again. */
+	must_hold(!madvise(base, LEN / 4, MADV_DONTNEED), "madvise");
+	count_stores(base, 0, LEN / 4);
+	fill_pages(base, 0, LEN / 2);
+	must_hold(!madvise(base, 4 * BLOCK, MADV_NOHUGEPAGE), "madvise");
+	print_collapse("against advice", base);
+	print_collapse("beside it", base + 8 * BLOCK);
+	check_pages(base, 0, LEN / 2);
 }
 
 /* ---- advice at the same moment ---- */
@@ -281,6 +316,7 @@ static const struct ahead_case all_cases[] = {
 	{ "advises-part", advises_part },
 	{ "advises-most", advises_most },
 	{ "advises-at-once", advises_at_once },
+	{ "collapses", collapses },
 	{ "many", maps_many },
 };
 

@@ -22,6 +22,10 @@
 #include "random_ranges.h"
 #include "touches.h"
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 /* The arena has two. */
 #define HALF (128 * MIB)
 #define ARENA_BYTES (2 * HALF)
@@ -59,8 +63,9 @@ static bool write_page(char *page, uint64_t word)
 	return true;
 }
 
-/* In order, with time for the watcher to begin a window after each block. */
-static void touch_blocks(size_t nr)
+/* In order, with time for the watcher to begin a window after each block.  Return: whether
+ * all could be written. */
+static bool touch_blocks(size_t nr)
 {
 	size_t from = cursor, to = from + nr * BLOCK, written = 0;
 
@@ -74,6 +79,7 @@ static void touch_blocks(size_t nr)
 	}
 	printf("touch(%zx, %zx): %zu written\n", from, to, written);
 	cursor %= ARENA_BYTES;
+	return written == (to - from) / PAGE_BYTES;
 }
 
 static void try_touch(void)
@@ -156,6 +162,24 @@ static void try_madvise(void)
 		   madvise(range.addr, range.len, advice));
 }
 
+/* Of what was just touched: elsewhere it depends on the pages that are there.  That the
+ * kernel has no memory for it, or that a page is in use, is no difference. */
+static void try_collapse(void)
+{
+	struct range range = { ARENA + cursor, 0 };
+	size_t nr = 1 + random_below(8);
+	int error = 0;
+
+	if (!touch_blocks(nr))
+		return;
+	range.len =
+		(cursor ? cursor : ARENA_BYTES) - (size_t)(range.addr - ARENA);
+	if (madvise(range.addr, range.len, MADV_COLLAPSE))
+		error = errno;
+	errno = ERRNO_MARK;
+	print_call("collapse", range, 0, error == EINVAL ? -1 : 0);
+}
+
 static void try_mprotect(void)
 {
 	static const int prots[] = { PROT_READ | PROT_WRITE,
@@ -207,9 +231,9 @@ static void try_fork(void)
 }
 
 static void (*const steps[])(void) = {
-	try_touch,    try_touch,  try_touch,  try_touch,   try_touch,
-	try_touch,    try_mmap,	  try_munmap, try_madvise, try_madvise,
-	try_mprotect, try_mremap, try_fork,
+	try_touch,    try_touch,    try_touch,	try_touch,   try_touch,
+	try_touch,    try_mmap,	    try_munmap, try_madvise, try_madvise,
+	try_collapse, try_mprotect, try_mremap, try_fork,
 };
 
 int main(int argc, char **argv)

@@ -37,6 +37,27 @@ as_plain() {
 	told advises-at-once
 }
 
+@test "pages are collapsed to huge ones, unless the program advised against these" {
+	as_plain collapses
+}
+
+# watches NUMBER CASE: of so many mappings, as the report says, whether anything was made
+watches() {
+	local mode
+
+	for mode in ahead-small ahead; do
+		: >"$REPORT"
+		KTASK_RUN_MIN=2097152 KTASK_RUN_OPS=$mode run shimmed \
+			timeout 300 "$PROGRAMS/ahead-told-cases" many "$2"
+		echo "$mode $2: $status $output"
+		cat "$REPORT"
+		[[ $output != *"the watcher got no CPU"* ]] ||
+			skip "the watcher got no CPU"
+		[[ $output == ok || $output == "nothing was made ahead"* ]]
+		grep -q "^ktask: ahead: $1 mappings " "$REPORT"
+	done
+}
+
 @test "of many mappings all are watched, and what is touched makes room for others" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	watches 101 "100 begun"
