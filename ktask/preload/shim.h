@@ -15,7 +15,7 @@
  *	register_calls.c   ioctl and io_uring_register: registering memory with a
  *	                   device
  *	library_calls.c    the same by liburing and libibverbs
- *	guarded_calls.c    unshare, setns, prctl, syscall: calls that notice us
+ *	guarded_calls.c    unshare, setns, setrlimit, prctl, syscall: calls that notice us
  *	exit.c             _exit, quick_exit; the end of the process
  *	main_thread.c      the end of the main thread, where the process goes on
  *	exec.c             execve and its family: another kind of end

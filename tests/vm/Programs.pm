@@ -147,7 +147,7 @@ sub make_initrd
 {
 	my ($dir, @paths) = @_;
 	my @tools = (grep({ -x } "$build/umtd"), map { "$build/tests/preload/$_" }
-		qw(ahead-cases huge-cases policy-cases random-cases));
+		qw(ahead-cases ahead-told-cases huge-cases policy-cases random-cases));
 
 	# A test mounts its own users over the file.
 	return pack_programs($dir, <<END, \@tools, @paths);

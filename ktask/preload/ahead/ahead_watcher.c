@@ -6,8 +6,8 @@
  * A process gets a watcher with its first large mapping.  It gets none if a watcher
  * could not help: on one CPU, if policy allows no helper, with a memory policy, before
  * Linux 5.14.  Nor does it get one that would count against a limit on the address space,
- * on data or on processes (watcher_conditions.c).  The watcher ends at once if the kernel
- * does not overcommit memory.  It sleeps on a futex while there is nothing to watch, and
+ * on data or on processes, or against what all processes together may have
+ * (watcher_conditions.c).  It sleeps on a futex while there is nothing to watch, and
  * wakes every second to see whether the main thread is gone (exit/main_thread.c).  While
  * nothing moves it polls less and less often, down to every 50 ms.
  *
@@ -43,7 +43,6 @@
 #include "preload/exit/counts.h"
 #include "preload/shim.h"
 #include "util/clock.h"
-#include "util/file.h"
 #include "util/sched_attr.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -438,16 +437,6 @@ static void end_all(void)
 	}
 }
 
-/* Where stacks count against what all processes together may have. */
-static bool counts_stacks(void)
-{
-	char text[16];
-
-	return file_text("/proc/sys/vm/overcommit_memory", text, sizeof(text)) >
-		       0 &&
-	       *text == '2';
-}
-
 /*
  * If all CPUs are busy, a thread that wakes waits for the next tick, up to 4 ms.  In that
  * time a program touches more than a window.  Since Linux 6.12 a thread that asks for
@@ -470,8 +459,7 @@ static void *run_watcher(void *unused)
 	shim_set_busy(true);
 	ask_for_short_slices();
 	syscall(SYS_prctl, PR_SET_NAME, "ktask-ahead", 0, 0, 0);
-	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) ||
-	    counts_stacks())
+	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE))
 		atomic_store(&is_quitting, true);
 	else
 		pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);

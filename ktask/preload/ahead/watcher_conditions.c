@@ -14,6 +14,7 @@
 #include "user/limits/config.h"
 #include "util/clock.h"
 #include "util/cpus.h"
+#include "util/file.h"
 #include "util/running_threads.h"
 #include "util/threads_left.h"
 
@@ -112,9 +113,21 @@ bool ahead_is_allowed(void)
 	return config_get()->ahead != CONFIG_AHEAD_OFF;
 }
 
+/* The stack of a thread counts against what all processes together may have, also once
+ * the thread has ended. */
+static bool is_overcommitted(void)
+{
+	char text[16];
+
+	return file_text("/proc/sys/vm/overcommit_memory", text,
+			 sizeof(text)) <= 0 ||
+	       *text != '2';
+}
+
 enum shim_why ahead_why_not(void)
 {
-	if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA))
+	if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA) ||
+	    !is_overcommitted())
 		return WHY_AHEAD_LIMITS;
 	if (!has_cpus())
 		return WHY_AHEAD_HELPERS;

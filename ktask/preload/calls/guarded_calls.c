@@ -5,10 +5,11 @@
  *  - Changing namespaces: the kernel refuses that to a process with threads, so the
  *    helpers are ended first.
  *  - Setting a system call filter: the shim checks it first (seccomp_filter.c).
+ *  - Limiting the address space or the data: the stacks of helpers would count.
  *  - userfaultfd: the handler of the process's faults would see each chunk that is made
  *    or discarded.  So no call is taken over from then on.
  *
- * syscall() and prctl() are here only for the filters.  They make the system call
+ * syscall() and prctl() are here only for the filters and limits.  They make the system call
  * without the C library, because the shim's own functions hide those of libc.
  *
  * ioctl() is here for userfaultfd too, since the descriptor may come from a device or
@@ -23,6 +24,7 @@
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +43,8 @@
 /* Behind a filter there are none, and nothing must be asked. */
 static void end_helpers(void)
 {
+	block_cancellation();
+
 	if (!shim_filter_allows() || !shim_is_ours())
 		return;
 	shim_ahead_end();
@@ -108,6 +112,20 @@ static void check_request(const long *args)
 		check_registration((const void *)args[2]);
 }
 
+/* Also if the kernel will refuse it. */
+static void check_limit(long who, long resource, const void *limit)
+{
+	struct rlimit64 copy;
+	keep_errno();
+
+	if ((resource == RLIMIT_AS || resource == RLIMIT_DATA) && limit &&
+	    shim_filter_allows() && shim_is_ours() &&
+	    (!who || who == shim_owner()) &&
+	    !shim_copy_in(&copy, limit, sizeof(copy)) &&
+	    copy.rlim_cur != RLIM64_INFINITY)
+		end_helpers();
+}
+
 static inline bool is_watched(long number)
 {
 	switch (number) {
@@ -118,6 +136,8 @@ static inline bool is_watched(long number)
 	case SYS_clone:
 	case SYS_clone3:
 	case SYS_mbind:
+	case SYS_prlimit64:
+	case SYS_setrlimit:
 	case SYS_move_pages:
 	case SYS_migrate_pages:
 	case SYS_userfaultfd:
@@ -177,6 +197,12 @@ static bool prepare_for_call(long number, const long *args)
 		shim_register_uring((unsigned)args[1], (const void *)args[2],
 				    (unsigned)args[3], NULL);
 		return false;
+	case SYS_prlimit64:
+		check_limit(args[0], args[1], (const void *)args[2]);
+		return false;
+	case SYS_setrlimit:
+		check_limit(0, args[0], (const void *)args[1]);
+		return false;
 	default:
 		shim_policy_call(number, args);
 		return false;
@@ -233,5 +259,37 @@ KTASK_API int prctl(int option, ...)
 		args[i] = va_arg(list, long);
 	va_end(list);
 	return (int)checked_syscall(SYS_prctl, args);
+}
+
+/* By the same system call as libc. */
+static int set_limit(pid_t who, int resource, const void *new, void *old)
+{
+	const long args[6] = { who, resource, (long)new, (long)old };
+
+	return (int)checked_syscall(SYS_prlimit64, args);
+}
+
+KTASK_API int setrlimit(__rlimit_resource_t resource,
+			const struct rlimit *limit)
+{
+	return set_limit(0, (int)resource, limit, NULL);
+}
+
+KTASK_API int setrlimit64(__rlimit_resource_t resource,
+			  const struct rlimit64 *limit)
+{
+	return set_limit(0, (int)resource, limit, NULL);
+}
+
+KTASK_API int prlimit(pid_t who, enum __rlimit_resource resource,
+		      const struct rlimit *new, struct rlimit *old)
+{
+	return set_limit(who, (int)resource, new, old);
+}
+
+KTASK_API int prlimit64(pid_t who, enum __rlimit_resource resource,
+			const struct rlimit64 *new, struct rlimit64 *old)
+{
+	return set_limit(who, (int)resource, new, old);
 }
 #endif

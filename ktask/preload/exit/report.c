@@ -76,7 +76,7 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 	[WHY_AHEAD_HELPERS] =
 		"nothing is made ahead with one CPU, or where no helper is allowed (ktask topo)",
 	[WHY_AHEAD_LIMITS] =
-		"nothing is made ahead with a limit on memory (ulimit -v, -d) or processes (-u, pids.max)",
+		"nothing is made ahead with a limit on memory (ulimit -v, -d; overcommit 2) or processes (-u, pids.max)",
 	[WHY_AHEAD_POLICY] =
 		"nothing is made ahead with a memory policy or a real-time priority",
 	[WHY_AHEAD_MEMORY] =

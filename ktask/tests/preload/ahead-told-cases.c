@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -312,12 +313,85 @@ static void maps_many(const char *how)
 			  "nothing was made ahead");
 }
 
+/* ---- limits ---- */
+
+static size_t status_kib(const char *name)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	size_t kib = 0;
+	char line[128];
+
+	must_hold(file != NULL, "status");
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)))
+			kib = account_value(line);
+	fclose(file);
+	return kib;
+}
+
+static void set_limit(const char *how, int resource, size_t bytes)
+{
+	struct rlimit limit = { bytes, RLIM_INFINITY };
+	struct rlimit64 limit64 = { bytes, RLIM64_INFINITY };
+	long error;
+
+	if (!strcmp(how, "setrlimit"))
+		error = setrlimit(resource, &limit);
+	else if (!strcmp(how, "setrlimit64"))
+		error = setrlimit64(resource, &limit64);
+	else if (!strcmp(how, "prlimit"))
+		error = prlimit(0, resource, &limit, NULL);
+	else if (!strcmp(how, "prlimit64"))
+		error = prlimit64(getpid(), resource, &limit64, NULL);
+	else
+		error = syscall(SYS_prlimit64, 0, resource, &limit64, NULL);
+	must_hold(!error, how);
+}
+
+#define LEFT (MIB + 512 * 1024)
+
+/* No thread of the shim's takes from what is left. */
+static void limits_memory(const char *how)
+{
+	char *base = allocate_block("mmap", LEN), name[16];
+	int resource;
+	size_t at = touch_until_helped(base, LEN / 2);
+
+	must_hold(sscanf(how, "%15s %d", name, &resource) == 2, how);
+	must_hold(at, "nothing was made ahead");
+	set_limit(name, resource,
+		  status_kib(resource == RLIMIT_AS ? "VmSize:" : "VmData:") *
+				  1024 +
+			  LEFT);
+	must_hold(nr_threads() == 1, "there is another thread");
+	fill_slowly(base, at, LEN / 2);
+	must_hold(mmap(NULL, MIB, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED,
+		  "mmap within the limit");
+	must_hold(nr_threads() == 1, "there is another thread");
+	check_pages(base, 0, LEN / 2);
+}
+
+/* As many bytes are mapped as the program maps: no stack, of a thread that ended either. */
+static void maps_alone(const char *how)
+{
+	size_t before = status_kib("VmSize:"), after;
+	char *base = allocate_block("mmap", LEN);
+
+	fill_slowly(base, 0, LEN / 2);
+	after = status_kib("VmSize:");
+	if (after > before + LEN / 1024)
+		printf("%zu KiB more\n", after - before - LEN / 1024);
+}
+
 static const struct ahead_case all_cases[] = {
 	{ "advises-part", advises_part },
 	{ "advises-most", advises_most },
 	{ "advises-at-once", advises_at_once },
 	{ "collapses", collapses },
 	{ "many", maps_many },
+	{ "limits", limits_memory },
+	{ "maps-alone", maps_alone },
 };
 
 int main(int argc, char **argv)

@@ -69,3 +69,12 @@ watches() {
 	KTASK_RUN_MIN=2097152 told many "150 idle"
 	grep -q 'nothing is made ahead of more than 128 large mappings at once' "$REPORT"
 }
+
+@test "a limit on memory leaves all of it to the program" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	# RLIMIT_AS is 9, RLIMIT_DATA 2.
+	for how in "setrlimit 9" "setrlimit64 2" "prlimit 2" "prlimit64 9" \
+		"syscall 9"; do
+		told limits "$how"
+	done
+}

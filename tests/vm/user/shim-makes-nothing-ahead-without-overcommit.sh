@@ -13,6 +13,9 @@ said=$(LD_PRELOAD=$KTASK_BUILD/libktask-preload.so ahead-cases threads 2>&1)
 [ "$said" = "1 threads
 ok" ]
 verdict $? "no thread"
+said=$(LD_PRELOAD=$KTASK_BUILD/libktask-preload.so ahead-told-cases maps-alone 2>&1)
+[ "$said" = ok ]
+verdict $? "no stack of a thread that has ended"
 for seed in 1 2; do
 	same "random calls, seed $seed" random-cases $seed 30 contents
 done
