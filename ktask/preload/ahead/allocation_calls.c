@@ -18,6 +18,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ktask/ktask.h>
 
@@ -39,6 +40,20 @@ static int align_by_libc(void **block, size_t align, size_t size)
 	return 0;
 }
 
+static void *valloc_by_libc(size_t size)
+{
+	return __libc_memalign((size_t)sysconf(_SC_PAGESIZE), size);
+}
+
+static void *pvalloc_by_libc(size_t size)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	return __builtin_add_overflow(size, page_bytes - 1, &size)
+		       ? NULL
+		       : valloc_by_libc(size & ~(page_bytes - 1));
+}
+
 struct allocator {
 	void *(*malloc)(size_t size);
 	void *(*calloc)(size_t nr, size_t size);
@@ -46,6 +61,8 @@ struct allocator {
 	void *(*aligned_alloc)(size_t align, size_t size);
 	void *(*memalign)(size_t align, size_t size);
 	int (*posix_memalign)(void **block, size_t align, size_t size);
+	void *(*valloc)(size_t size);
+	void *(*pvalloc)(size_t size);
 	void (*free)(void *block);
 };
 
@@ -56,6 +73,8 @@ static const struct allocator libc_allocator = {
 	.aligned_alloc = __libc_memalign,
 	.memalign = __libc_memalign,
 	.posix_memalign = align_by_libc,
+	.valloc = valloc_by_libc,
+	.pvalloc = pvalloc_by_libc,
 	.free = __libc_free,
 };
 
@@ -86,6 +105,8 @@ static const struct allocator *find_next(void)
 	find_one(&found.aligned_alloc, NEXT_ALIGNED_ALLOC);
 	find_one(&found.memalign, NEXT_MEMALIGN);
 	find_one(&found.posix_memalign, NEXT_POSIX_MEMALIGN);
+	find_one(&found.valloc, NEXT_VALLOC);
+	find_one(&found.pvalloc, NEXT_PVALLOC);
 	find_one(&found.free, NEXT_FREE);
 	finding = false;
 	next_allocator = found;
@@ -190,6 +211,24 @@ KTASK_API int posix_memalign(void **block, size_t align, size_t size)
 	if (is_large(size) && !error)
 		shim_ahead_block(*block, size, __builtin_return_address(0));
 	return error;
+}
+
+KTASK_API void *valloc(size_t size)
+{
+	void *block = get_next()->valloc(size);
+
+	if (is_large(size) && block)
+		shim_ahead_block(block, size, __builtin_return_address(0));
+	return block;
+}
+
+KTASK_API void *pvalloc(size_t size)
+{
+	void *block = get_next()->pvalloc(size);
+
+	if (is_large(size) && block)
+		shim_ahead_block(block, size, __builtin_return_address(0));
+	return block;
 }
 
 KTASK_API void free(void *block)

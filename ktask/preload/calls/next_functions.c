@@ -27,12 +27,14 @@
 #include "preload/shim.h"
 
 static const char function_names[SHIM_NR_NEXT][16] = {
-	"malloc",   "calloc",	"realloc",	  "aligned_alloc",
-	"memalign", "free",	"posix_memalign", "pthread_create",
-	"execve",   "execv",	"execvp",	  "execvpe",
-	"fexecve",  "execveat", "posix_spawn",	  "posix_spawnp",
-	"fork",	    "clone",	"quick_exit",	  "sbrk",
-	"brk",
+	"malloc",	  "calloc",	 "realloc",
+	"aligned_alloc",  "memalign",	 "free",
+	"posix_memalign", "valloc",	 "pvalloc",
+	"pthread_create", "execve",	 "execv",
+	"execvp",	  "execvpe",	 "fexecve",
+	"execveat",	  "posix_spawn", "posix_spawnp",
+	"fork",		  "clone",	 "quick_exit",
+	"sbrk",		  "brk",
 };
 
 _Static_assert(SHIM_NR_NEXT <= 32, "a mask has a bit for each function");

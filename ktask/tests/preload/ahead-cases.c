@@ -18,8 +18,10 @@
 static void touch_upwards(const char *how)
 {
 	char *base = allocate_pages(how);
-	size_t at = touch_until_helped(base, LEN);
+	size_t at;
 
+	must_hold(nr_threads() > 1, "it is not watched");
+	at = touch_until_helped(base, LEN);
 	must_hold(at, "nothing was made ahead");
 	fill_pages(base, at, LEN);
 	check_pages(base, 0, LEN);

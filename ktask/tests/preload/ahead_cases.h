@@ -7,6 +7,7 @@
 #define TESTS_PRELOAD_AHEAD_CASES_H
 
 #include <dirent.h>
+#include <malloc.h>
 
 #include "touches.h"
 
@@ -31,6 +32,10 @@ static inline char *allocate_block(const char *how, size_t len)
 		block = aligned_alloc(4096, len);
 	else if (!strcmp(how, "posix_memalign"))
 		must_hold(!posix_memalign(&block, 4096, len), how);
+	else if (!strcmp(how, "valloc"))
+		block = valloc(len);
+	else if (!strcmp(how, "pvalloc"))
+		block = pvalloc(len);
 	else
 		block = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

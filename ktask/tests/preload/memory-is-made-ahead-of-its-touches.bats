@@ -19,7 +19,8 @@ changes() {
 
 @test "blocks of malloc and its kin are made ahead of their touches" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
-	for how in malloc calloc realloc aligned_alloc posix_memalign mmap; do
+	for how in malloc calloc realloc aligned_alloc posix_memalign valloc \
+		pvalloc mmap; do
 		ahead helped $how
 		made
 	done
