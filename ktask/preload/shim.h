@@ -5,7 +5,7 @@
  *	mmap_calls.c       mmap, munmap: the libc entry points, and which
  *	                   of their calls we take
  *	madvise_calls.c    madvise
- *	mlock_calls.c      mlock, mlock2, mlockall
+ *	mlock_calls.c      mlock, mlock2, mlockall, munlockall
  *	locked_neighbours.c  locked memory becomes one mapping with what lies beside it
  *	fallocate_calls.c  fallocate, posix_fallocate
  *	counted_calls.c    calls that are left to the kernel, and only counted
@@ -109,6 +109,7 @@ enum shim_why {
 	WHY_AHEAD_HELPERS,
 	WHY_AHEAD_LIMITS,
 	WHY_AHEAD_POLICY,
+	WHY_AHEAD_LOCKED,
 	WHY_AHEAD_KERNEL,
 	WHY_AHEAD_MEMORY,
 	WHY_AHEAD_TABLE,
@@ -226,8 +227,10 @@ void shim_register_uring(unsigned code, const void *arg, unsigned nr,
 			 const void *from);
 void shim_register_range(const void *addr, size_t len, bool writes,
 			 const void *from);
-/* policy_calls.c: a system call on memory policy is about to be made. */
+/* policy_calls.c, mlock_calls.c: a system call on memory policy, or one that locks memory,
+ * is about to be made. */
 void shim_policy_call(long number, const long *args);
+void shim_lock_call(long number, const long *args);
 
 /*
  * run_operation.c.  Return: true if all is done; otherwise make the plain call, which
@@ -324,6 +327,12 @@ size_t shim_available_bytes(void);
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program is about to advise huge pages, or none
+ * shim_ahead_policy: the calling thread is about to have a memory policy of that mode.  If
+ *	the kernel refuses, call shim_ahead_policy_refused()
+ * shim_ahead_new_thread: it is about to make a thread, which will have the same policy
+ * shim_ahead_lock_on_fault: a range is about to be locked, each page when it is touched
+ * shim_ahead_lock_all: mlockall(@flags) is about to be called, or munlockall() if 0.  If the
+ *	kernel refuses, call shim_ahead_lock_refused() with the result
  * shim_ahead_tell_now: count what is watched for a report; for any thread, also in a handler
  * shim_ahead_end: end the watcher and its jobs
  */
@@ -343,6 +352,12 @@ void shim_ahead_moved(const void *old, size_t old_len, const void *to,
 		      size_t len, bool stays);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
+void shim_ahead_policy(int mode);
+void shim_ahead_policy_refused(void);
+void shim_ahead_new_thread(void);
+void shim_ahead_lock_on_fault(const void *addr, size_t len);
+bool shim_ahead_lock_all(int flags);
+void shim_ahead_lock_refused(bool before);
 void shim_ahead_tell_now(void);
 void shim_ahead_end(void);
 void shim_ahead_forked(void);

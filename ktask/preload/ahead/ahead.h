@@ -14,6 +14,7 @@
  *	new_memory.c        whether new memory is watched
  *	ahead_watcher.c     the thread that polls, decides and begins the jobs
  *	watcher_conditions.c  whether there may be such a thread
+ *	objections.c        what the program said against it for all memory
  *
  * The rest of the shim sees only shim_ahead_*() of preload/shim.h.
  *
@@ -46,6 +47,11 @@ void ahead_note_cost(const struct large_mapping *mapping, size_t nr_pages);
 /* See page_costs_note_touches(). */
 bool ahead_note_touches(const struct touch_effort *then,
 			const struct touch_effort *now);
+
+/* objections.c: return SHIM_NR_WHY, or why nothing may be made in this process now. */
+enum shim_why ahead_objection(void);
+/* In the child of a fork, which has one thread, and no memory that is locked. */
+void ahead_forget_objections(void);
 
 /* watcher_conditions.c: do limits on processes leave enough for threads of the shim? */
 bool ahead_may_have_threads(void);

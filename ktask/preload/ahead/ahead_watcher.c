@@ -570,6 +570,7 @@ bool shim_ahead_running(void)
 void shim_ahead_forked(void)
 {
 	ahead_forget_effort();
+	ahead_forget_objections();
 	grown_areas_forget();
 	joined_ranges_forked();
 	large_mappings_forget_calls();

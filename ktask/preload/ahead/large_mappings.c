@@ -53,8 +53,8 @@ static void cover_entry(size_t index)
 		;
 }
 
-struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
-					uintptr_t block, bool found)
+static struct large_mapping *add_entry(uintptr_t start, uintptr_t end,
+				       uintptr_t block, bool found)
 {
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
 		struct large_mapping *mapping = &large_mappings[i];
@@ -79,8 +79,23 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 		atomic_store(&mapping->state, MAPPING_WATCHED);
 		return mapping;
 	}
-	shim_decline(WHY_AHEAD_TABLE, end - start);
 	return NULL;
+}
+
+struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
+					uintptr_t block, bool found)
+{
+	enum shim_why why = ahead_objection();
+	struct large_mapping *mapping = NULL;
+
+	if (why == SHIM_NR_WHY)
+		mapping = add_entry(start, end, block, found);
+	if (!mapping)
+		shim_decline(why == SHIM_NR_WHY ? WHY_AHEAD_TABLE : why,
+			     end - start);
+	else if (ahead_objection() != SHIM_NR_WHY)
+		large_mapping_give_up(mapping);
+	return mapping;
 }
 
 void large_mapping_leave(struct large_mapping *mapping)
@@ -295,16 +310,10 @@ static bool leaves_rest(const struct large_mapping *mapping, uintptr_t start,
 	return mapping->start < start || end < mapping->end;
 }
 
-bool shim_ahead_stop(const void *addr, size_t len, bool join)
+static bool stop_within(uintptr_t start, uintptr_t end, bool join)
 {
-	uintptr_t start = (uintptr_t)addr, end = start + len;
 	bool stopped = false;
-	keep_errno();
 
-	if (end < start)
-		end = UINTPTR_MAX;
-	if (shim_memory_is_watched())
-		shim_made_drop(addr, len);
 	for (size_t i = 0; i < large_mappings_used(); i++) {
 		struct large_mapping *mapping = &large_mappings[i];
 
@@ -316,6 +325,23 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 				join || leaves_rest(mapping, start, end));
 	}
 	return stopped;
+}
+
+bool shim_ahead_stop(const void *addr, size_t len, bool join)
+{
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+	keep_errno();
+
+	if (shim_memory_is_watched())
+		shim_made_drop(addr, len);
+	return stop_within(start, end < start ? UINTPTR_MAX : end, join);
+}
+
+void large_mappings_stop_all(void)
+{
+	keep_errno();
+
+	stop_within(0, UINTPTR_MAX, true);
 }
 
 /*

@@ -98,8 +98,8 @@ static inline size_t large_mappings_used(void)
 	return atomic_load(&large_mappings_nr);
 }
 
-/* Return: the entry, for the watcher to find; NULL: the table is full, which is counted
- * for the report. */
+/* Return: the entry, for the watcher to find; NULL: the table is full, or the program objects.
+ * The reason is counted for the report. */
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 					uintptr_t block, bool found);
 
@@ -110,6 +110,8 @@ bool large_mappings_overlap(uintptr_t start, uintptr_t end);
 bool large_mapping_enter(struct large_mapping *mapping);
 void large_mapping_leave(struct large_mapping *mapping);
 
+/* Let no page of any mapping be made from now on. */
+void large_mappings_stop_all(void);
 /* By the watcher: huge pages are about to be advised for a part of it. */
 void large_mapping_note_advice(struct large_mapping *mapping);
 /* Let helpers begin no further piece of the mapping; waits for none. */

@@ -31,6 +31,8 @@ static enum shim_why find_reason(size_t bytes)
 					      : WHY_AHEAD_PROC;
 	if (!ahead_is_allowed())
 		return WHY_CONFIG;
+	if (ahead_objection() != SHIM_NR_WHY)
+		return ahead_objection();
 	if (!ahead_is_ordinary())
 		return WHY_AHEAD_POLICY;
 	if (!shim_ahead_running())

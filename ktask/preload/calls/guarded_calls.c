@@ -9,8 +9,10 @@
  *  - userfaultfd: the handler of the process's faults would see each chunk that is made
  *    or discarded.  So no call is taken over from then on.
  *
- * syscall() and prctl() are here only for the filters and limits.  They make the system call
- * without the C library, because the shim's own functions hide those of libc.
+ * syscall() is here for all of these, and for calls that say how memory is made.  It makes
+ * the system call without the C library, because the shim's own functions hide those of
+ * libc, and so does prctl(), which is here for the filters.  What the shim calls itself is
+ * not looked at.
  *
  * ioctl() is here for userfaultfd too, since the descriptor may come from a device or
  * from another process.  When a range is registered, pages that --prefault made of it
@@ -136,6 +138,10 @@ static inline bool is_watched(long number)
 	case SYS_clone:
 	case SYS_clone3:
 	case SYS_mbind:
+	case SYS_set_mempolicy:
+	case SYS_mlock2:
+	case SYS_mlockall:
+	case SYS_munlockall:
 	case SYS_prlimit64:
 	case SYS_setrlimit:
 	case SYS_move_pages:
@@ -203,15 +209,22 @@ static bool prepare_for_call(long number, const long *args)
 	case SYS_setrlimit:
 		check_limit(0, args[0], (const void *)args[1]);
 		return false;
+	case SYS_mlock2:
+	case SYS_mlockall:
+	case SYS_munlockall:
+		shim_lock_call(number, args);
+		return false;
 	default:
 		shim_policy_call(number, args);
 		return false;
 	}
 }
 
-static long checked_syscall(long number, const long *args)
+/* Return: what libc's syscall() would. */
+static long make_syscall(long number, const long *args, bool looks)
 {
-	bool aside = is_watched(number) && prepare_for_call(number, args);
+	bool aside =
+		looks && is_watched(number) && prepare_for_call(number, args);
 	long result = raw_syscall(number, args);
 
 	if ((unsigned long)result <= -4096ul) {
@@ -219,10 +232,26 @@ static long checked_syscall(long number, const long *args)
 			shim_memory_watched();
 		return result;
 	}
+	if (looks && number == SYS_set_mempolicy)
+		shim_ahead_policy_refused();
 	if (aside)
 		shim_filter_refused();
 	errno = (int)-result;
 	return -1;
+}
+
+static long checked_syscall(long number, const long *args)
+{
+	return make_syscall(number, args, true);
+}
+
+/* Where the code of this library begins and ends, as the linker says it. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static bool is_own(const void *from)
+{
+	return (const char *)from >= __ehdr_start && (const char *)from < etext;
 }
 
 /* Six are read, however many there are, as libc does it. */
@@ -235,7 +264,7 @@ KTASK_API long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		args[i] = va_arg(list, long);
 	va_end(list);
-	return checked_syscall(number, args);
+	return make_syscall(number, args, !is_own(__builtin_return_address(0)));
 }
 
 KTASK_API int ioctl(int fd, unsigned long request, ...)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * mlock, mlock2 and mlockall.
+ * mlock, mlock2, mlockall; and munlockall, only to know of it.
  *
  * mlockall(MCL_CURRENT) is prepared.  First everything is locked on fault, which makes
  * no page and shows whether the limit allows it.  Then the large mappings are populated
@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ktask/ops.h>
@@ -58,8 +59,16 @@ KTASK_API int mlock(const void *addr, size_t len)
 	return real_mlock(addr, len);
 }
 
+/* Nothing may be made of what is locked when it is touched. */
+static void tell_lock(const void *addr, size_t len, unsigned flags)
+{
+	if (flags & MLOCK_ONFAULT)
+		shim_ahead_lock_on_fault(addr, len);
+}
+
 KTASK_API int mlock2(const void *addr, size_t len, unsigned flags)
 {
+	tell_lock(addr, len, flags);
 	if (!flags && SHIM_WANTS(SHIM_MLOCK, len) && lock_taken(addr, len))
 		return 0;
 	return real_mlock2(addr, len, flags);
@@ -127,8 +136,30 @@ static void prepare_all(int flags)
 
 KTASK_API int mlockall(int flags)
 {
+	bool before = shim_ahead_lock_all(flags);
+	int rc;
+
 	/* How much there is to lock is not known: it counts as large. */
 	if (SHIM_WANTS(SHIM_MLOCK, SIZE_MAX))
 		prepare_all(flags);
-	return real_mlockall(flags);
+	rc = real_mlockall(flags);
+	if (rc)
+		shim_ahead_lock_refused(before);
+	return rc;
+}
+
+/* Only to know of it. */
+KTASK_API int munlockall(void)
+{
+	shim_ahead_lock_all(0);
+	return (int)syscall(SYS_munlockall);
+}
+
+void shim_lock_call(long number, const long *args)
+{
+	if (number == SYS_mlock2)
+		tell_lock((const void *)args[0], (size_t)args[1],
+			  (unsigned)args[2]);
+	else
+		shim_ahead_lock_all(number == SYS_mlockall ? (int)args[0] : 0);
 }

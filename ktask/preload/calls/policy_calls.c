@@ -2,7 +2,7 @@
 /*
  * System calls on memory policy, which libnuma makes by syscall(): all are left
  * to the kernel.  The shim counts large ones, and ends a prefault job before
- * the policy of its mapping changes.
+ * the policy of its mapping changes.  Nothing is made ahead where a policy holds.
  *
  * Dividing move_pages() between two threads gained nothing.  It was measured twice in a
  * guest with two nodes (emulated, Linux 6.12, 96 MiB of 4 KiB pages, beside other work, 7
@@ -25,6 +25,8 @@ void shim_policy_call(long number, const long *args)
 	size_t len = (size_t)args[1];
 	keep_errno();
 
+	if (number == SYS_set_mempolicy)
+		shim_ahead_policy((int)args[0]);
 	if (number == SYS_mbind && shim_prefaults)
 		shim_prefault_stop((const void *)args[0], len, false);
 	if (number == SYS_mbind && shim_ahead_watches())

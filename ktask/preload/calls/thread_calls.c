@@ -28,6 +28,7 @@ KTASK_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (!next_create)
 		return ENOSYS;
 	shim_ahead_moment();
+	shim_ahead_new_thread();
 	/* Its stack is mapped. */
 	if (shim_prefaults)
 		shim_prefault_hurry();

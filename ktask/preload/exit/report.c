@@ -79,6 +79,8 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 		"nothing is made ahead with a limit on memory (ulimit -v, -d; overcommit 2) or processes (-u, pids.max)",
 	[WHY_AHEAD_POLICY] =
 		"nothing is made ahead with a memory policy or a real-time priority",
+	[WHY_AHEAD_LOCKED] =
+		"nothing is made ahead where each page is locked when it is touched",
 	[WHY_AHEAD_MEMORY] =
 		"nothing is made ahead where less memory is left than the mapping has, and 32 MiB",
 	[WHY_AHEAD_TABLE] =

@@ -48,6 +48,20 @@ static char *map_aligned(size_t len)
 	return (char *)(((uintptr_t)base + BLOCK - 1) & ~(BLOCK - 1));
 }
 
+/* Nothing but what is touched becomes present where the rest must not be made. */
+#define REST (LEN / 2)
+static void fill_alone(char *rest)
+{
+	must_hold(!count_present(rest, REST), "it is present before");
+	for (size_t at = 0; at < REST / 4; at += BLOCK) {
+		fill_pages(rest, at, at + BLOCK);
+		sleep_ms(10);
+	}
+	if (count_present(rest, REST) != REST / 4 / PAGE_BYTES)
+		printf("%zu pages too many\n",
+		       count_present(rest, REST) - REST / 4 / PAGE_BYTES);
+}
+
 /* ---- advice ---- */
 
 /* Pages of single stores, far ahead. */
@@ -384,6 +398,62 @@ static void maps_alone(const char *how)
 		printf("%zu KiB more\n", after - before - LEN / 1024);
 }
 
+/* ---- policies ---- */
+
+#define BIND 2
+
+static long set_policy(int mode)
+{
+	unsigned long node = 1;
+
+	return syscall(SYS_set_mempolicy, mode, mode ? &node : NULL,
+		       mode ? 64ul : 0ul);
+}
+
+static void sets_policy(const char *how)
+{
+	char *base = allocate_block("mmap", LEN);
+
+	fill_to(base, LEN / 8);
+	if (set_policy(BIND)) {
+		puts("no policies");
+		exit(0);
+	}
+	fill_alone(base + REST);
+	fill_alone(allocate_block("mmap", REST));
+	must_hold(!set_policy(0), "set_mempolicy");
+	must_hold(set_policy(99), "set_mempolicy of an unknown mode");
+	fill_to(allocate_block("mmap", LEN), LEN / 8);
+}
+
+/* ---- locks ---- */
+
+static bool lock_on_fault(const char *how, char *addr, size_t len)
+{
+	if (!strcmp(how, "mlock2"))
+		return !mlock2(addr, len, MLOCK_ONFAULT);
+	if (!strcmp(how, "syscall"))
+		return !syscall(SYS_mlock2, addr, len, MLOCK_ONFAULT);
+	if (!strcmp(how, "mlockall"))
+		return !mlockall(MCL_CURRENT | MCL_ONFAULT);
+	return !syscall(SYS_mlockall, MCL_FUTURE | MCL_ONFAULT);
+}
+
+static void locks_on_fault(const char *how)
+{
+	bool later = !strcmp(how, "later");
+	char *base = allocate_block("mmap", LEN);
+
+	fill_to(base, LEN / 8);
+	if (!lock_on_fault(how, base + REST, REST)) {
+		puts("no locks");
+		exit(0);
+	}
+	fill_alone(later ? allocate_block("mmap", REST) : base + REST);
+	must_hold(!munlockall(), "munlockall");
+	fill_to(allocate_block("mmap", LEN), LEN / 8);
+}
+
 static const struct ahead_case all_cases[] = {
 	{ "advises-part", advises_part },
 	{ "advises-most", advises_most },
@@ -392,6 +462,8 @@ static const struct ahead_case all_cases[] = {
 	{ "many", maps_many },
 	{ "limits", limits_memory },
 	{ "maps-alone", maps_alone },
+	{ "policy", sets_policy },
+	{ "locks", locks_on_fault },
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,8 @@
  * Memory that gets policies and is moved between nodes by mbind, move_pages and
  * migrate_pages: what each call returned, on which node the pages are then, the
  * policies, the mappings and what is in them.  The same text must come out with
- * and without the shim; of interest on a machine with several nodes.
+ * and without the shim; of interest on a machine with several nodes.  With an argument:
+ * memory that is touched under a policy.
  *
  * Runs on the CPUs of one node, which is the local one so for whoever asks.
  */
@@ -326,10 +327,44 @@ static void populate_by_policy(const char *name, int mode, unsigned long mask)
 		  "set_mempolicy");
 }
 
-int main(void)
+#define SPAN (16 * LEN)
+
+/* A mapping that is there before the policy is touched in order, with time to make pages
+ * ahead: each page is where the policy says, and there are no others. */
+static void touch_in_turn(void)
+{
+	char *space = guarded_space(SPAN);
+	unsigned long mask = make_bit(here) | make_bit(there);
+
+	must_hold(mmap(space, SPAN, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		       -1, 0) == space,
+		  "mmap");
+	usleep(20000);
+	must_hold(
+		!syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &mask, WORD_BITS),
+		"set_mempolicy");
+	for (size_t pos = 0; pos < SPAN / 2; pos += PAGE_BYTES) {
+		*(uint64_t *)(space + pos) = pos * 2654435761u + 1;
+		if (pos % LEN == LEN - PAGE_BYTES)
+			usleep(10000);
+	}
+	usleep(50000);
+	for (size_t pos = 0; pos < SPAN; pos += LEN) {
+		printf("part %zu:", pos / LEN);
+		print_nodes(space + pos);
+		putchar('\n');
+	}
+}
+
+/* policy-cases [touched] */
+int main(int argc, char **argv)
 {
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	find_nodes();
+	if (argc > 1) {
+		touch_in_turn();
+		return 0;
+	}
 	bind_all();
 	bind_memory_of_all_kinds();
 	bind_what_a_child_has();

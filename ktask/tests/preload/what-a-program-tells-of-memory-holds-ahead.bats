@@ -78,3 +78,21 @@ watches() {
 		told limits "$how"
 	done
 }
+
+@test "nothing is made while a thread has a memory policy" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	run plain "$PROGRAMS/ahead-told-cases" policy
+	[[ $output != "no policies" ]] || skip "no memory policies"
+	told policy
+	grep -q 'nothing is made ahead with a memory policy' "$REPORT"
+}
+
+@test "nothing is made where pages are locked when they are touched" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	run plain "$PROGRAMS/ahead-told-cases" locks mlock2
+	[[ $output != "no locks" ]] || skip "so much may not be locked"
+	for how in mlock2 syscall mlockall later; do
+		told locks $how
+	done
+	grep -q 'nothing is made ahead where each page is locked' "$REPORT"
+}

@@ -12,4 +12,6 @@ export KTASK_RUN_OPS=prefault
 same_again 'policies of what is prefaulted' policy-cases
 export KTASK_RUN_OPS=ahead
 same_again 'policies beside memory made ahead' policy-cases
+export KTASK_OVERLOAD=ignore
+same 'memory that is touched in order under a policy' policy-cases touched
 finish
