@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -246,6 +247,16 @@ static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
 	return base;
 }
 
+/* Has the program mapped memory with MAP_NORESERVE?  Allocators do not count, as below. */
+static atomic_bool has_unreserved;
+
+static void note_unreserved(int flags, const void *from)
+{
+	if (flags & MAP_NORESERVE && !shim_is_allocator(from))
+		atomic_store_explicit(&has_unreserved, true,
+				      memory_order_relaxed);
+}
+
 /* What --prefault would have made: see prefault.c. */
 static void note_unasked(size_t len, int prot, int flags)
 {
@@ -296,6 +307,7 @@ do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
 	if (shim_prefaults)
 		return map_prefaulted(addr, len, prot, flags, fd, offset,
 				      __builtin_return_address(0));
+	note_unreserved(flags, __builtin_return_address(0));
 	if (flags & MAP_FIXED && shim_ahead_watches())
 		shim_ahead_stop(addr, len, false);
 	if (!(flags & (MAP_POPULATE | MAP_LOCKED)))
@@ -381,16 +393,18 @@ static bool lists_private_memory(uintptr_t start, size_t len)
 
 /*
  * Has a mapping of private memory become large enough to be watched?  The shim did not
- * note its kind, so it asks the kernel, which does not tell of MAP_NORESERVE.  It asks
- * last: an allocator may call with its lock held, and a filter may forbid the question.
+ * note its kind, so it asks the kernel, which tells of MAP_NORESERVE only in smaps: to
+ * read that takes 14 ms per GiB present.  So nothing is watched that grows in a program
+ * that has used the flag.  The kernel is asked last: an allocator may call with its lock
+ * held, and a filter may forbid the question.
  */
 static bool became_large(const void *base, size_t old_len, size_t new_len,
 			 const void *from)
 {
 	bool asked = shim_ahead_min_bytes < SIZE_MAX &&
 		     old_len < shim_ahead_min_bytes &&
-		     new_len >= shim_ahead_min_bytes && !shim_busy() &&
-		     shim_wants(SHIM_AHEAD, new_len, from);
+		     new_len >= shim_ahead_min_bytes && !has_unreserved &&
+		     !shim_busy() && shim_wants(SHIM_AHEAD, new_len, from);
 
 	return asked && lists_private_memory((uintptr_t)base, new_len);
 }

@@ -426,6 +426,20 @@ static void sets_policy(const char *how)
 	fill_to(allocate_block("mmap", LEN), LEN / 8);
 }
 
+/* ---- memory that reserves none, grown ---- */
+
+static void grows_unreserved(const char *how)
+{
+	char *base = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	must_hold(base != MAP_FAILED, "mmap");
+	base = mremap(base, BLOCK, LEN, MREMAP_MAYMOVE);
+	must_hold(base != MAP_FAILED, "mremap");
+	must_hold(nr_threads() == 1, "it is watched");
+	fill_alone(base + REST);
+}
+
 /* ---- locks ---- */
 
 static bool lock_on_fault(const char *how, char *addr, size_t len)
@@ -463,6 +477,7 @@ static const struct ahead_case all_cases[] = {
 	{ "limits", limits_memory },
 	{ "maps-alone", maps_alone },
 	{ "policy", sets_policy },
+	{ "grows-unreserved", grows_unreserved },
 	{ "locks", locks_on_fault },
 };
 

@@ -87,6 +87,11 @@ watches() {
 	grep -q 'nothing is made ahead with a memory policy' "$REPORT"
 }
 
+@test "nothing is made of memory that reserves none and grows" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	told grows-unreserved
+}
+
 @test "nothing is made where pages are locked when they are touched" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	run plain "$PROGRAMS/ahead-told-cases" locks mlock2
