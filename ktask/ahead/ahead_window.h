@@ -7,8 +7,12 @@
  *	block    512 pages: one page of page tables, or one huge page
  *	passed   a made page is passed when the program is known to have touched it
  *
+ *	allowance  pages of a mapping that may be made in vain however little is touched; it
+ *		 depends on the size of the mapping only
+ *
  * The bound: at any moment, the pages of a mapping that were made and are not known to be
- * passed are at most first plus 3 % of those that the program touched in order.  Pages
+ * passed are at most the allowance plus 3 % of those that the program touched in order.
+ * The first window is smaller, and later ones are at most half of that.  Pages
  * ahead of a frontier that the program has abandoned count for ever.  So a program that
  * keeps abandoning its frontiers soon gets no more windows.
  */
@@ -22,14 +26,14 @@
 #define AHEAD_WASTE_PERCENT 3
 
 struct ahead_budget {
-	size_t first; /* pages that may be made before anything is known */
+	size_t first; /* the allowance */
 	size_t touched; /* pages that the program touched, in order */
 	size_t pending; /* pages that were made and are not passed, all frontiers */
 	unsigned frontiers; /* that move, this one included */
 	size_t left; /* pages of each window that are left to the program */
 };
 
-/* Pages of the first window of a mapping: a part of it, within bounds. */
+/* The allowance of a mapping: a part of it, within bounds. */
 size_t ahead_first_pages(size_t nr_pages);
 
 /* The bound on pages that were made and are not passed.  @first: of one mapping, or the sum

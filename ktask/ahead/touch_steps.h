@@ -8,7 +8,7 @@
  * and none between them.  A window ahead of it has only the pages that it will touch.  A
  * strip of these is left absent as the mark.  Once the program has touched all of the
  * strip, the next window has twice as many pages.  Pages that were made and are not passed
- * are bounded as in touch_frontier.h: by a first window plus 3 % of what the program
+ * are bounded as in touch_frontier.h: by an allowance plus 3 % of what the program
  * touched.
  *
  * Positions count pages in the direction of the walk, as in touch_frontier.h.

@@ -65,7 +65,7 @@ static void advise_unseen(void)
 		sleep_ms(5);
 	}
 	sleep_ms(500);
-	/* A first window, and 3 % of what was touched. */
+	/* An allowance, and 3 % of what was touched. */
 	there = count_present(base + third, LEN - third) * PAGE_BYTES;
 	if (there > LEN / 16 + BLOCK + third / 100 * 3)
 		printf("%zu MiB too many\n", there / MIB);
