@@ -435,6 +435,7 @@ static bool make_window(struct touch_tracker *tracker,
 	if (window->end <= start ||
 	    (tracker->unit > 1 && window->end - start < 2 * AHEAD_BLOCK_PAGES))
 		return false;
+	window->before = 0;
 	window->down = frontier->down;
 	window->step = 0;
 	window->strip = AHEAD_NOWHERE;

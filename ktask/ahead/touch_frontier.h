@@ -89,6 +89,8 @@ struct touch_tracker {
 /* A window, in its frontier's direction. */
 struct touch_window {
 	size_t start, end;
+	/* Pages between the edge of 2 MiB before it and its start; 0: it begins at one. */
+	size_t before;
 	size_t mark; /* AHEAD_NOWHERE: none is within */
 	/* The hole of the last window, which is full by now; AHEAD_NOWHERE: it had none. */
 	size_t filled;

@@ -12,13 +12,14 @@
 #define WINDOW_MOST ((size_t)4096)
 #define MARK_PART 4
 
-void touch_steps_init(struct touch_steps *steps, size_t nr_pages,
+void touch_steps_init(struct touch_steps *steps, size_t nr_pages, size_t phase,
 		      ahead_present_func read_present, void *arg)
 {
 	memset(steps, 0, sizeof(*steps));
 	steps->read_present = read_present;
 	steps->arg = arg;
 	steps->nr_pages = nr_pages;
+	steps->phase = phase;
 	steps->first = ahead_first_pages(nr_pages);
 	steps->mark = AHEAD_NOWHERE;
 }
@@ -250,6 +251,7 @@ bool touch_steps_window(struct touch_steps *steps, struct touch_window *window)
 	size_t pending = touch_steps_pending(steps);
 	size_t pages = steps->window ? 2 * steps->window : WINDOW_FIRST;
 	size_t left = (steps->nr_pages - steps->made) / steps->step;
+	size_t phase = touch_phase(steps->nr_pages, steps->phase, steps->down);
 
 	/* Half, so that the next one fits in while the program passes this one. */
 	if (pages > allowed / 2)
@@ -263,6 +265,7 @@ bool touch_steps_window(struct touch_steps *steps, struct touch_window *window)
 	*window = (struct touch_window){
 		.start = steps->made,
 		.end = steps->made + pages * steps->step,
+		.before = (steps->made + phase) % AHEAD_BLOCK_PAGES,
 		.mark = AHEAD_NOWHERE,
 		.filled = AHEAD_NOWHERE,
 		.strip = steps->made + pages / MARK_PART * steps->step,

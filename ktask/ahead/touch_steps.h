@@ -30,6 +30,7 @@ struct touch_steps {
 	ahead_present_func read_present;
 	void *arg;
 	size_t nr_pages;
+	size_t phase; /* of the first page in its block */
 	size_t first; /* see struct ahead_budget */
 	size_t step; /* 0: none was found */
 	size_t at; /* the next page that the program is to touch */
@@ -41,7 +42,8 @@ struct touch_steps {
 	bool down, moves;
 };
 
-void touch_steps_init(struct touch_steps *steps, size_t nr_pages,
+/* touch_steps_init - as touch_tracker_init() */
+void touch_steps_init(struct touch_steps *steps, size_t nr_pages, size_t phase,
 		      ahead_present_func read_present, void *arg);
 
 /**

@@ -28,13 +28,15 @@
 
 /* In the direction of the window. */
 struct window_block {
-	size_t start, end;
+	size_t edge; /* of its 2 MiB; wraps if that is before the mapping */
+	size_t start, end; /* what the window has of it */
 	bool marked; /* the program is to touch its first pages */
 };
 
 static inline size_t window_count_blocks(const struct touch_window *window)
 {
-	return (window->end - window->start + AHEAD_BLOCK_PAGES - 1) /
+	return (window->before + window->end - window->start +
+		AHEAD_BLOCK_PAGES - 1) /
 	       AHEAD_BLOCK_PAGES;
 }
 
@@ -43,15 +45,26 @@ static inline struct window_block
 window_get_block(const struct touch_window *window, size_t at)
 {
 	size_t number = window_count_blocks(window) - at / WINDOW_BLOCK_UNITS;
+	size_t edge =
+		window->start - window->before + number * AHEAD_BLOCK_PAGES;
 	struct window_block block = {
-		.start = window->start + number * AHEAD_BLOCK_PAGES,
+		.edge = edge,
+		.start = number ? edge : window->start,
+		.end = edge + AHEAD_BLOCK_PAGES,
 	};
 
-	block.end = block.start + AHEAD_BLOCK_PAGES;
 	if (block.end > window->end)
 		block.end = window->end;
 	block.marked = block.start == window->mark;
 	return block;
+}
+
+/* Is all of its 2 MiB part of a mapping of so many pages? */
+static inline bool window_block_is_within(const struct window_block *block,
+					  size_t nr_pages)
+{
+	return block->edge < nr_pages &&
+	       nr_pages - block->edge >= AHEAD_BLOCK_PAGES;
 }
 
 /* The first page of a block of small pages that is not left to the program. */

@@ -126,12 +126,11 @@ static int read_present_pages(void *arg, size_t first, size_t nr,
 static void begin_watching(struct large_mapping *mapping, uint64_t now)
 {
 	size_t nr_pages = (mapping->end - mapping->start) / AHEAD_PAGE_BYTES;
+	size_t phase = mapping->start / AHEAD_PAGE_BYTES % AHEAD_BLOCK_PAGES;
 
-	touch_tracker_init(&mapping->tracker, nr_pages,
-			   mapping->start / AHEAD_PAGE_BYTES %
-				   AHEAD_BLOCK_PAGES,
+	touch_tracker_init(&mapping->tracker, nr_pages, phase,
 			   read_present_pages, mapping);
-	touch_steps_init(&mapping->steps, nr_pages, read_present_pages,
+	touch_steps_init(&mapping->steps, nr_pages, phase, read_present_pages,
 			 mapping);
 	poll_schedule_init(&mapping->schedule, now);
 	mapping->since_ns = now;

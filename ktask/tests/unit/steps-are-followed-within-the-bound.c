@@ -3,13 +3,15 @@
  * Programs that touch one page of every so many, upwards or downwards, with a pause or a
  * change of mind, beside a helper of any speed: only pages that they will touch are made,
  * at every moment what was made and never touched is within the bound, and who goes on is
- * helped.  Who touches at random, in order or two pages at a time gets nothing.
+ * helped.  Who touches at random, in order or two pages at a time gets nothing.  The blocks
+ * of a window are those of 2 MiB, of which the first and the last may be in it in part.
  */
 #include <string.h>
 
 #include "ktest.h"
 
 #include "ahead/touch_steps.h"
+#include "ahead/window_blocks.h"
 
 #define PAGES_MAX ((size_t)64 * 512)
 #define ROUNDS (KTEST_TSAN ? 12 : KTEST_ASAN ? 60 : 400)
@@ -20,7 +22,8 @@ static unsigned char present[PAGES_MAX], touched[PAGES_MAX];
 
 struct play {
 	struct touch_steps steps;
-	size_t nr_pages, step, at, nr_touched, nr_made, nr_wasted, speed, work;
+	size_t nr_pages, phase, step, at, nr_touched, nr_made, nr_wasted, speed;
+	size_t work;
 	enum walk walk;
 	bool down, working, jumped;
 	uint64_t random;
@@ -95,6 +98,32 @@ static void run_helper(struct play *play)
 	}
 }
 
+static void check_blocks(const struct play *play)
+{
+	const struct touch_window *window = &play->window;
+	size_t nr = window_count_blocks(window), next = window->end;
+
+	/* The last one comes first. */
+	for (size_t at = 1; at <= nr; at++) {
+		struct window_block block =
+			window_get_block(window, at * WINDOW_BLOCK_UNITS);
+		size_t low = window->down ? block.edge + AHEAD_BLOCK_PAGES - 1
+					  : block.edge;
+		size_t page = touch_page(play->nr_pages, window->down, low);
+		bool within = page < play->nr_pages &&
+			      play->nr_pages - page >= AHEAD_BLOCK_PAGES;
+
+		assert_int_equal(block.end, next);
+		assert_true(block.start < block.end);
+		assert_true(block.end - block.edge <= AHEAD_BLOCK_PAGES);
+		assert_int_equal((page + play->phase) % AHEAD_BLOCK_PAGES, 0);
+		assert_int_equal(window_block_is_within(&block, play->nr_pages),
+				 within);
+		next = block.start;
+	}
+	assert_int_equal(next, window->start);
+}
+
 static void watch_steps(struct play *play)
 {
 	assert_true(touch_steps_follow(&play->steps) >= 0);
@@ -107,6 +136,7 @@ static void watch_steps(struct play *play)
 	assert_true(play->window.end <= play->nr_pages);
 	assert_int_equal(
 		(play->window.end - play->window.start) % play->window.step, 0);
+	check_blocks(play);
 	play->working = true;
 	play->work = play->window.end;
 }
@@ -135,7 +165,9 @@ static struct play play_walk(uint64_t *state, enum walk walk, size_t speed)
 	play.at = ktest_random_below(state, 2000);
 	play.down = ktest_random_below(state, 2);
 	play.random = ktest_random(state) | 1;
-	touch_steps_init(&play.steps, play.nr_pages, read_present, &play);
+	play.phase = ktest_random_below(state, AHEAD_BLOCK_PAGES);
+	touch_steps_init(&play.steps, play.nr_pages, play.phase, read_present,
+			 &play);
 	for (int turn = 0; turn < 3000 && play.at < play.nr_pages; turn++) {
 		touch_some(&play, 1 + ktest_random_below(&play.random, 40));
 		check_bound(&play);
