@@ -117,55 +117,45 @@ static bool was_preempted(void *arg, uint64_t idle_since_ns)
 #define BESIDE_LEAST 256
 #define BESIDE_OFF_CPU_NS 20000
 
-/* The block of 2 MiB that has all of the piece, if it is the mapping's; 0: none. */
-static uintptr_t block_of(const struct large_mapping *mapping, size_t from,
-			  size_t to)
-{
-	uintptr_t at = (uintptr_t)range_address(mapping, from, to);
-	uintptr_t start = at & ~(AHEAD_BLOCK_BYTES - 1);
-	uintptr_t end = start + AHEAD_BLOCK_BYTES;
-
-	return start >= mapping->start && end <= mapping->end &&
-			       at + (to - from) * AHEAD_PAGE_BYTES <= end
-		       ? start
-		       : 0;
-}
-
-/* Return: how many pages of the block are absent, or -1: it is not what it was. */
-static long absent_in_block(uintptr_t block)
+/* Return: how many pages of all 2 MiB are absent, or -1: it is not what it was. */
+static long absent_in_block(const struct large_mapping *mapping,
+			    const struct window_block *block)
 {
 	unsigned char present[AHEAD_BLOCK_PAGES];
 
-	return syscall(SYS_mincore, block, AHEAD_BLOCK_BYTES, present)
-		       ? -1
-		       : (long)touch_count_absent(present, AHEAD_BLOCK_PAGES);
+	return find_present(mapping, block->edge,
+			    block->edge + AHEAD_BLOCK_PAGES, present)
+		       ? (long)touch_count_absent(present, AHEAD_BLOCK_PAGES)
+		       : -1;
 }
 
 /*
  * make_and_compare - make the piece by @make
- * @is_hole: in a window of huge pages.  What is taken for the program's advice by mistake
- * costs little there, and the program would seem to have filled the hole.
+ * @block: if it is the hole of a window of huge pages, what is taken for the program's
+ * advice by mistake costs little, and the program would seem to have filled the hole.
  *
  * Return: what @make returned, or -EAGAIN: its pages are huge ones, and so are the next
  * windows; or the helper lost its CPU and cannot tell them from what the program touched:
  * the rest of this window is left to it.
  */
-static int make_and_compare(struct large_mapping *mapping, size_t from,
-			    size_t to, bool is_hole,
+static int make_and_compare(struct large_mapping *mapping,
+			    const struct window_block *block, size_t from,
+			    size_t to,
 			    int (*make)(struct large_mapping *mapping,
 					size_t from, size_t to))
 {
-	uintptr_t block = ahead_may_be_huge_unseen(mapping)
-				  ? block_of(mapping, from, to)
-				  : 0;
 	uint64_t idle_ns = ahead_idle_clock_ns();
-	long beside = block ? absent_in_block(block) - (long)(to - from) : 0;
-	int error = make(mapping, from, to);
-	int none = ADVICE_NONE;
+	int error, none = ADVICE_NONE;
+	long beside = 0;
 
-	if (error || beside < BESIDE_LEAST || absent_in_block(block))
+	if (ahead_may_be_huge_unseen(mapping) &&
+	    window_block_is_within(block, mapping->tracker.nr_pages))
+		beside = absent_in_block(mapping, block) - (long)(to - from);
+	error = make(mapping, from, to);
+	if (error || beside < BESIDE_LEAST || absent_in_block(mapping, block))
 		return error;
-	if (is_hole || ahead_idle_clock_ns() < idle_ns + BESIDE_OFF_CPU_NS) {
+	if (mapping->huge ||
+	    ahead_idle_clock_ns() < idle_ns + BESIDE_OFF_CPU_NS) {
 		atomic_compare_exchange_strong(&mapping->advice, &none,
 					       ADVICE_HUGE);
 		atomic_fetch_add(&mapping->made_pages, (unsigned long)beside);
@@ -208,7 +198,7 @@ static int make_small_piece(void *arg, const struct window_block *block,
 
 	/* One piece of a block tells: the first one, at its end. */
 	return to == block->end
-		       ? make_and_compare(mapping, from, to, false, make)
+		       ? make_and_compare(mapping, block, from, to, make)
 		       : make(mapping, from, to);
 }
 
@@ -220,7 +210,7 @@ static int make_huge_piece(void *arg, const struct window_block *block,
 	bool is_hole = block->marked;
 	int error =
 		is_hole && to == block->end
-			? make_and_compare(mapping, from, to, true, make_piece)
+			? make_and_compare(mapping, block, from, to, make_piece)
 			: make_piece(mapping, from, to);
 
 	if (!error && !is_hole &&
