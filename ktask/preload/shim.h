@@ -52,6 +52,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "util/memory_advice.h"
 
@@ -263,6 +264,17 @@ void shim_main_init(void);
 bool shim_main_has_ended(void);
 /* The same, as the kernel sees it: it may have ended without the C library. */
 bool shim_main_is_gone(void);
+/*
+ * shim_main_wait - sleep until shim_main_wake(), until the main thread is gone, or for @wait
+ * @seen: @news must have that value, or this returns at once; change it before waking
+ *
+ * By one thread.
+ */
+void shim_main_wait(const _Atomic uint32_t *news, uint32_t seen,
+		    const struct timespec *wait);
+void shim_main_wake(void);
+/* Is this the futex of the robust mutex that the main thread holds? */
+bool shim_is_lifelong_futex(const void *addr);
 void shim_thread_ends(void);
 void shim_main_forked(void);
 /* End the helpers, unless this thread is inside one of these. */

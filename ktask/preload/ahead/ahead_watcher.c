@@ -8,8 +8,8 @@
  * Linux 5.14.  Nor does it get one that would count against a limit on the address space,
  * on data or on processes, or against what all processes together may have
  * (watcher_conditions.c).  It sleeps on a futex while there is nothing to watch, and
- * wakes every second to see whether the main thread is gone (exit/main_thread.c).  While
- * nothing moves it polls less and less often, down to every 50 ms.
+ * ends once the main thread is gone (exit/main_thread.c).  While nothing moves it polls
+ * less and less often, down to every 50 ms.
  *
  * It has the priority of the process, like idle helpers.  At the lowest priority it
  * would delay the end of the process on a busy machine.  It works at most for some
@@ -22,7 +22,7 @@
  *
  * Locking: there is no lock.  Whoever brings the state from NONE to STARTING or from
  * RUNNING to ENDING, by compare-and-swap, owns watcher_thread until the next state.  Any
- * thread increments nr_news, a futex, and the watcher and its owner set is_quitting.  For
+ * thread increments nr_news, and the watcher and its owner set is_quitting.  For
  * the mappings see large_mappings.h.
  */
 #include <errno.h>
@@ -54,8 +54,6 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* How often it looks for the main thread. */
-#define MAIN_NS 1000000000u
 /* How long an exec waits for its account. */
 #define TELL_NS 500000000u
 
@@ -354,7 +352,7 @@ static void sleep_until(uint32_t seen, uint64_t due_ns, uint64_t now)
 		.tv_nsec = (long)(wait_ns % 1000000000u),
 	};
 
-	syscall(SYS_futex, &nr_news, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
+	shim_main_wait(&nr_news, seen, &wait);
 }
 
 static void watch_found(uintptr_t start, uintptr_t end)
@@ -373,19 +371,6 @@ static uint64_t poll_areas(uint32_t news, uint64_t now)
 	last_news = news;
 	if (grown_areas_poll(now, &due_ns))
 		grown_areas_find(watch_found);
-	return due_ns;
-}
-
-/* Return: when to look again. */
-static uint64_t poll_main(uint64_t now)
-{
-	static uint64_t due_ns;
-
-	if (now < due_ns)
-		return due_ns;
-	if (shim_main_is_gone())
-		atomic_store(&is_quitting, true);
-	due_ns = now + MAIN_NS;
 	return due_ns;
 }
 
@@ -408,7 +393,6 @@ static void serve_all(void)
 	while (!atomic_load(&is_quitting)) {
 		uint32_t seen = atomic_load(&nr_news);
 		uint64_t now = now_ns(), due_ns = poll_areas(seen, now);
-		uint64_t main_ns;
 
 		for (size_t i = 0; i < large_mappings_used(); i++) {
 			uint64_t due = serve_mapping(&large_mappings[i], now);
@@ -416,8 +400,8 @@ static void serve_all(void)
 			due_ns = due < due_ns ? due : due_ns;
 		}
 		tell_if_asked();
-		main_ns = poll_main(now);
-		due_ns = main_ns < due_ns ? main_ns : due_ns;
+		if (shim_main_is_gone())
+			atomic_store(&is_quitting, true);
 		now = now_ns();
 		if (due_ns < now + POLL_LEAST_NS / 4)
 			due_ns = now + POLL_LEAST_NS / 4;
@@ -499,7 +483,7 @@ static int create_thread(void)
 void ahead_wake_watcher(void)
 {
 	atomic_fetch_add(&nr_news, 1);
-	syscall(SYS_futex, &nr_news, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	shim_main_wake();
 }
 
 bool ahead_start_watcher(void)

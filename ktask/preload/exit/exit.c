@@ -10,7 +10,8 @@
  *  - nobody traces the process, since a tracer might read its memory;
  *  - nobody handles its faults (userfaultfd): the handler would be told of each range
  *    that is given back, and would be waited for;
- *  - no robust mutex is held: the kernel reads the list of them from that memory.
+ *  - no robust mutex is held but the shim's: the kernel reads the list of them from that
+ *    memory.
  *
  * A signal handler may call _exit(), and the library must not run in a handler.  So
  * _exit() is taken only in a program without handlers.
@@ -103,12 +104,18 @@ static bool was_large(void)
 static bool holds_robust_mutex(void)
 {
 	struct robust_list_head *head = NULL;
+	struct robust_list *entry;
 	size_t len;
 
 	if (syscall(SYS_get_robust_list, 0, &head, &len))
 		return true;
-	return head &&
-	       (head->list.next != &head->list || head->list_op_pending);
+	if (!head)
+		return false;
+	/* The last one comes first, and the shim's came before all others. */
+	entry = head->list.next;
+	if (shim_is_lifelong_futex((char *)entry + head->futex_offset))
+		entry = entry->next;
+	return entry != &head->list || head->list_op_pending;
 }
 
 /* Search all descriptors: a userfaultfd may come from a device or another process. */

@@ -57,6 +57,12 @@ ends() {
 	grep -q 'status: 5' "$BATS_TEST_TMPDIR/plain"
 }
 
+@test "the watcher of an idle process sleeps, and is woken by that system call" {
+	export KTASK_IDLE_MS=100
+	modes="ahead dry,ahead" ends idle
+	grep -q 'all sleep' "$BATS_TEST_TMPDIR/plain"
+}
+
 @test "the main thread of a child of fork" {
 	ends forks thread-forks
 	grep -q "child's status 0" "$BATS_TEST_TMPDIR/plain"

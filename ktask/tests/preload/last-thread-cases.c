@@ -4,6 +4,7 @@
  * when the last thread does.  The first argument names the case.  Memory is filled first,
  * so that the shim has threads of its own.
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -202,6 +203,55 @@ static void case_vfork(void)
 	exit(0);
 }
 
+/* The number behind a word in a file of a thread of this process, or 0. */
+static unsigned long read_number(const char *tid, const char *word)
+{
+	unsigned long number = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.10s/status", tid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, word, strlen(word)))
+			number = strtoul(line + strlen(word), NULL, 10);
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* How often the threads other than this one have gone to sleep. */
+static unsigned long count_sleeps(void)
+{
+	unsigned long nr = 0;
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+
+	must_hold(tasks != NULL, "tasks");
+	while ((task = readdir(tasks)))
+		if (task->d_name[0] != '.' && atoi(task->d_name) != getpid())
+			nr += read_number(task->d_name,
+					  "voluntary_ctxt_switches:");
+	closedir(tasks);
+	return nr;
+}
+
+/* The watcher looks for other memory for some ten seconds. */
+static void case_idle(void)
+{
+	unsigned long before = 0, now = 1;
+
+	for (int i = 0; i < 20 && now != before; i++) {
+		before = count_sleeps();
+		sleep_ms(3000);
+		now = count_sleeps();
+	}
+	puts(now == before ? "all sleep" : "some wake");
+	fflush(stdout);
+	/* Nobody looks any more, and still the process ends. */
+	case_unknown();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -217,6 +267,7 @@ static const struct {
 	{ "forks", case_forks },
 	{ "thread-forks", case_thread_forks },
 	{ "unknown", case_unknown },
+	{ "idle", case_idle },
 	{ "vfork", case_vfork },
 };
 
@@ -226,7 +277,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		if (argc < 2 || strcmp(argv[1], cases[i].name))
 			continue;
-		if (!strcmp(argv[1], "freed"))
+		if (!strcmp(argv[1], "freed") || !strcmp(argv[1], "idle"))
 			fill_block(LEN / 2);
 		else
 			fill_block(LEN);
