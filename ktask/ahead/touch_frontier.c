@@ -325,6 +325,23 @@ size_t touch_tracker_pending(const struct touch_tracker *tracker)
 	return pending;
 }
 
+long touch_tracker_present(struct touch_tracker *tracker)
+{
+	long present = (long)touch_tracker_pending(tracker);
+
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		const struct touch_frontier *frontier = &tracker->frontiers[i];
+		long absent =
+			absent_between(tracker, frontier->down, frontier->at,
+				       frontier_end(frontier));
+
+		if (absent < 0)
+			return absent;
+		present -= absent;
+	}
+	return present;
+}
+
 bool touch_tracker_passed(const struct touch_tracker *tracker,
 			  const struct touch_window *window)
 {

@@ -153,6 +153,9 @@ bool touch_tracker_passed(const struct touch_tracker *tracker,
 /* Pages in windows that the program is not known to have passed: wasted, if it
  * never comes. */
 size_t touch_tracker_pending(const struct touch_tracker *tracker);
+/* Of these, what is present: of a window marks, holes and what helpers did not come to are
+ * not.  Or a negative error. */
+long touch_tracker_present(struct touch_tracker *tracker);
 
 /* Frontiers that were seen to move. */
 unsigned touch_tracker_moving(const struct touch_tracker *tracker);

@@ -208,19 +208,27 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 		touch_tracker_rest(&mapping->tracker);
 }
 
+/* Pages that were made, and perhaps never touched.  @is_there: pages can be read. */
+static size_t wasted_pages(struct large_mapping *mapping, bool is_there)
+{
+	size_t pages = touch_tracker_pending(&mapping->tracker);
+	long present = is_there ? touch_tracker_present(&mapping->tracker) : -1;
+
+	if (present >= 0)
+		pages = (size_t)present;
+	pages += touch_steps_pending(&mapping->steps);
+	return pages < mapping->made_pages ? pages : mapping->made_pages;
+}
+
 /* Count it for the report, less what an earlier report has told. */
-static void account_mapping(struct large_mapping *mapping)
+static void account_mapping(struct large_mapping *mapping, bool is_there)
 {
 	struct told_pages *told = &mapping->told;
 	const struct touch_tracker *tracker = &mapping->tracker;
 	size_t touched = tracker->touched + mapping->steps.touched;
-	size_t pending = touch_tracker_pending(tracker) +
-			 touch_steps_pending(&mapping->steps);
 
 	if (touched > tracker->nr_pages)
 		touched = tracker->nr_pages;
-	if (pending > mapping->made_pages)
-		pending = mapping->made_pages;
 	shim_count_watched(&(struct shim_watched){
 		.bytes = tracker->nr_pages * AHEAD_PAGE_BYTES,
 		.first =
@@ -232,7 +240,8 @@ static void account_mapping(struct large_mapping *mapping)
 		.made = mapping->made_pages * AHEAD_PAGE_BYTES,
 		.advised = (mapping->advised_pages - told->advised) *
 			   AHEAD_PAGE_BYTES,
-		.wasted = pending * AHEAD_PAGE_BYTES,
+		.wasted = wasted_pages(mapping, is_there && shim_tells()) *
+			  AHEAD_PAGE_BYTES,
 		.moving = touch_tracker_moving(tracker) + mapping->steps.moves,
 		.short_of_memory = mapping->short_of_memory,
 		.unhelped = mapping->nr_windows && !mapping->made_pages,
@@ -273,37 +282,46 @@ static void keep_for_undo(const struct large_mapping *mapping)
 	atomic_fetch_add(&shim_ahead_watched, kept);
 }
 
-static void end_watching(struct large_mapping *mapping)
+static void end_job(struct large_mapping *mapping)
+{
+	if (!atomic_load(&mapping->job))
+		return;
+	ahead_made(mapping, true);
+	ahead_note_result(mapping);
+}
+
+/* @is_there: the memory is still there */
+static void end_watching(struct large_mapping *mapping, bool is_there)
 {
 	if (mapping->seen && shim_memory_is_watched())
 		keep_for_undo(mapping);
 	if (mapping->seen) {
-		if (atomic_load(&mapping->job)) {
-			ahead_made(mapping, true);
-			ahead_note_result(mapping);
-		}
-		account_mapping(mapping);
+		end_job(mapping);
+		account_mapping(mapping, is_there);
 		ahead_restart_effort();
 	}
 	large_mapping_free(mapping);
 }
 
-/* The last touches before the end of the process or an exec may not have been seen. */
-static void follow_to_end(struct large_mapping *mapping)
+/* The last touches before the end of the process or an exec may not have been seen.
+ * Return: whether they are now. */
+static bool follow_to_end(struct large_mapping *mapping)
 {
-	if (mapping->seen && !shim_memory_is_watched() &&
-	    atomic_load(&mapping->state) == MAPPING_WATCHED &&
-	    touch_tracker_follow(&mapping->tracker) >= 0)
-		touch_steps_follow(&mapping->steps);
+	return mapping->seen && !shim_memory_is_watched() &&
+	       atomic_load(&mapping->state) == MAPPING_WATCHED &&
+	       touch_tracker_follow(&mapping->tracker) >= 0 &&
+	       touch_steps_follow(&mapping->steps) >= 0;
 }
 
 static void tell_mapping(struct large_mapping *mapping)
 {
+	bool followed;
+
 	if (!mapping->seen || atomic_load(&mapping->state) != MAPPING_WATCHED)
 		return;
-	follow_to_end(mapping);
+	followed = follow_to_end(mapping);
 	ahead_note_made(mapping, 0);
-	account_mapping(mapping);
+	account_mapping(mapping, followed);
 }
 
 static bool is_window_done(const struct large_mapping *mapping)
@@ -324,7 +342,7 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 {
 	switch (atomic_load(&mapping->state)) {
 	case MAPPING_STOPPED:
-		end_watching(mapping);
+		end_watching(mapping, false);
 		return UINT64_MAX;
 	case MAPPING_WATCHED:
 		break;
@@ -413,10 +431,11 @@ static void serve_all(void)
 static void end_all(void)
 {
 	for (size_t i = 0; i < large_mappings_used(); i++) {
-		follow_to_end(&large_mappings[i]);
+		bool followed = follow_to_end(&large_mappings[i]);
+
 		large_mapping_give_up(&large_mappings[i]);
 		if (atomic_load(&large_mappings[i].state) == MAPPING_STOPPED)
-			end_watching(&large_mappings[i]);
+			end_watching(&large_mappings[i], followed);
 	}
 }
 

@@ -373,8 +373,35 @@ static void a_mapping_that_is_touched_is_done(void **unused)
 	assert_int_equal(touch_tracker_pending(&play.tracker), 0);
 }
 
+/* All of a window is pending; a part of it may be made. */
+static void of_what_is_pending_the_present_is_known(void **unused)
+{
+	for (int down = 0; down < 2; down++) {
+		struct play play = { .nr_pages = PAGES_MAX, .unit = 1 };
+		struct touch_tracker *tracker = &play.tracker;
+		size_t pending;
+
+		memset(present, 0, sizeof(present));
+		touch_tracker_init(tracker, PAGES_MAX, 0, read_present, &play);
+		for (size_t i = 0; i < 1000; i++)
+			present[touch_page(PAGES_MAX, down, i)] = 1;
+		assert_int_equal(touch_tracker_probe(tracker), 1);
+		assert_int_equal(touch_tracker_present(tracker), 0);
+		assert_true(touch_tracker_window(tracker, &play.window));
+		pending = touch_tracker_pending(tracker);
+		assert_int_equal(pending, play.window.end - 1000);
+		assert_int_equal(touch_tracker_present(tracker), 0);
+		for (size_t i = 0; i < 300; i++)
+			present[touch_page(PAGES_MAX, down,
+					   play.window.end - 1 - i)] = 1;
+		assert_int_equal(touch_tracker_present(tracker), 300);
+		assert_int_equal(touch_tracker_pending(tracker), pending);
+	}
+}
+
 KTEST_MAIN(KTEST(waste_is_bounded), KTEST(in_order_is_helped),
 	   KTEST(windows_of_a_block_follow_one_another),
 	   KTEST(what_is_not_in_order_is_left_alone),
 	   KTEST(who_begins_at_an_end_is_found_at_once),
-	   KTEST(a_mapping_that_is_touched_is_done))
+	   KTEST(a_mapping_that_is_touched_is_done),
+	   KTEST(of_what_is_pending_the_present_is_known))
