@@ -13,7 +13,9 @@
  * parent.
  *
  * Behaves badly if a call fails for another reason, such as a broken program: then the
- * report comes too early, and what is counted later has a report of its own.
+ * report comes too early, and what is counted later has a report of its own.  The same
+ * where the kernel cannot tell what may be read (no process_vm_readv()): then any call may
+ * succeed, and nothing is known of the new program.
  *
  * Not seen: system calls without the C library.  See also spawn.c.
  */
@@ -120,6 +122,7 @@ struct target {
 	const char *path;
 	int dir, flags;
 	char *const *argv;
+	int error; /* -errno: its path cannot be read, or is not to be */
 };
 
 /* The kernel's limits: of one argument, and of all together. */
@@ -138,61 +141,64 @@ static size_t args_limit(void)
 	return bytes > ARGS_LEAST_BYTES ? bytes : ARGS_LEAST_BYTES;
 }
 
-/* With its end; 0: it is too long, or cannot be read.  No piece reaches into a page that
- * may not be there. */
-static size_t argument_bytes(const char *text)
+/* @bytes: plus its length, with its end.  Return: 0 or -errno.  No piece reaches into a
+ * page that may not be there. */
+static int add_argument(const char *text, size_t *bytes)
 {
-	size_t most = ARG_PAGES * (size_t)sysconf(_SC_PAGESIZE), bytes = 0;
+	size_t most = ARG_PAGES * (size_t)sysconf(_SC_PAGESIZE), nr = 0;
 	char piece[PIECE_BYTES];
+	const char *end = NULL;
 
-	while (bytes < most) {
-		size_t len =
-			PIECE_BYTES - ((uintptr_t)text + bytes) % PIECE_BYTES;
-		const char *end;
+	while (!end && nr < most) {
+		size_t len = PIECE_BYTES - ((uintptr_t)text + nr) % PIECE_BYTES;
+		int error = shim_copy_in(piece, text + nr, len);
 
-		if (shim_copy_in(piece, text + bytes, len))
-			return 0;
+		if (error)
+			return error;
 		end = memchr(piece, '\0', len);
-		bytes += end ? (size_t)(end - piece) + 1 : len;
-		if (end)
-			return bytes <= most ? bytes : 0;
+		nr += end ? (size_t)(end - piece) + 1 : len;
 	}
-	return 0;
+	*bytes += nr;
+	return end && nr <= most ? 0 : -E2BIG;
 }
 
-/* @left: less what they take.  Return: whether they can be read, and are not too many. */
-static bool take_arguments(char *const *list, size_t *left)
+/* @left: less what they take.  Return: 0 or -errno. */
+static int take_arguments(char *const *list, size_t *left)
 {
 	const char *text = NULL;
 
 	do {
 		size_t bytes = sizeof(text);
+		int error;
 
 		if (!list)
-			return true;
-		if (shim_copy_in(&text, list++, sizeof(text)))
-			return false;
-		if (text) {
-			size_t len = argument_bytes(text);
-
-			if (!len)
-				return false;
-			bytes += len;
-		}
+			return 0;
+		error = shim_copy_in(&text, list++, sizeof(text));
+		if (!error && text)
+			error = add_argument(text, &bytes);
+		if (error)
+			return error;
 		if (bytes > *left)
-			return false;
+			return -E2BIG;
 		*left -= bytes;
 	} while (text);
-	return true;
+	return 0;
 }
 
-/* They can be read, and are not too many. */
-static bool are_arguments_fit(const struct target *target, char *const envp[])
+/* Return: 0: they can be read, and are not too many; -errno. */
+static int check_arguments(const struct target *target, char *const envp[])
 {
 	size_t left = args_limit();
+	int error = target->error;
 
-	return take_arguments(target->argv, &left) &&
-	       take_arguments(envp, &left);
+	if (!error)
+		error = take_arguments(target->argv, &left);
+	return error ? error : take_arguments(envp, &left);
+}
+
+static bool is_refused_by_kernel(int error)
+{
+	return error == -EFAULT || error == -E2BIG;
 }
 
 static bool may_become(const struct target *target)
@@ -209,22 +215,21 @@ static bool may_inspect(void)
 	return shim_tells() && !shim_filter_in_child() && shim_filter_allows();
 }
 
-/* The prototypes promise the compiler that it is not NULL. */
-static bool is_readable(const char *volatile path)
+/* Return: 0 or -errno.  The prototypes promise the compiler that it is not NULL. */
+static int check_path(const char *volatile path)
 {
-	return may_inspect() && path && argument_bytes(path);
+	size_t bytes = 0;
+
+	return may_inspect() && path ? add_argument(path, &bytes) : -EFAULT;
 }
 
-static bool report_before(const struct target *target)
+static bool report_before(const char *then)
 {
-	bool ours = shim_is_ours() && may_become(target);
-
-	if (ours)
-		shim_ahead_tell_now();
-	ours = ours && shim_counted();
-	if (ours)
-		shim_report_now("it called exec to become another program");
-	return ours;
+	shim_ahead_tell_now();
+	if (!shim_counted())
+		return false;
+	shim_report_now(then);
+	return true;
 }
 
 static struct attempt begin_exec(const struct target *target,
@@ -233,15 +238,25 @@ static struct attempt begin_exec(const struct target *target,
 	keep_errno();
 	struct attempt attempt = { 0 };
 	const char *why, *name;
+	int error;
 
 	/* exec is no point of cancellation.  Files are read here. */
 	block_cancellation();
 	ensure_next();
 	shim_raise_working();
-	/* The kernel refuses what cannot be read, or is too much. */
-	if (!may_inspect() || !are_arguments_fit(target, envp))
+	if (!may_inspect())
 		return attempt;
-	attempt.reported = report_before(target);
+	error = check_arguments(target, envp);
+	if (error) {
+		attempt.reported = !is_refused_by_kernel(error) &&
+				   shim_is_ours() &&
+				   report_before("it called exec of a program "
+						 "that could not be read");
+		return attempt;
+	}
+	attempt.reported =
+		shim_is_ours() && may_become(target) &&
+		report_before("it called exec to become another program");
 	why = shim_exec_obstacle(target->program, envp);
 	if (why && !may_become(target))
 		why = NULL;
@@ -256,8 +271,10 @@ static struct attempt begin_exec(const struct target *target,
 static struct attempt begin_exec_path(const char *path, char *const argv[],
 				      char *const envp[])
 {
-	if (!is_readable(path))
-		return begin_exec(&(struct target){ 0 }, envp);
+	int error = check_path(path);
+
+	if (error)
+		return begin_exec(&(struct target){ .error = error }, envp);
 	return begin_exec(
 		&(struct target){
 			.program = strchr(path, '/') ? path : NULL,
@@ -373,15 +390,15 @@ static struct attempt begin_exec_below(int fd, const char *path,
 KTASK_API int execveat(int fd, const char *path, char *const argv[],
 		       char *const envp[], int flags)
 {
-	bool readable = is_readable(path);
+	int error = check_path(path);
 	struct attempt attempt;
 
-	if (readable && path[0])
+	if (!error && path[0])
 		attempt = begin_exec_below(fd, path, argv, envp);
-	else if (readable && (flags & AT_EMPTY_PATH))
+	else if (!error && (flags & AT_EMPTY_PATH))
 		attempt = begin_exec_of(fd, argv, envp);
 	else
-		attempt = begin_exec(&(struct target){ 0 }, envp);
+		attempt = begin_exec(&(struct target){ .error = error }, envp);
 	return end_exec(attempt,
 			next_calls.execveat(fd, path, argv, envp, flags));
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Calls of exec with what cannot be read, which the kernel refuses.  Prints what they
- * return.
+ * return.  With an argument: becomes another program where nothing can be read by
+ * process_vm_readv(), as on a kernel without it.
  */
 #include <fcntl.h>
 
 #include "probe.h"
+#include "refuse.h"
 
 #define LARGE_BYTES ((size_t)64 << 20)
 
@@ -14,7 +16,15 @@ static void say_result(const char *what, int rc)
 	printf("%s: %d, %s\n", what, rc, strerror(errno));
 }
 
-int main(void)
+static int become_unread(void)
+{
+	must_hold(refuse_whole(SYS_process_vm_readv, ENOSYS), "filter");
+	say_result("nothing", execl("/nonexistent", "nonexistent", NULL));
+	fflush(stdout);
+	return execl("/bin/true", "true", NULL);
+}
+
+int main(int argc, char **argv)
 {
 	const char *volatile none = NULL, *volatile bad = (char *)8;
 	char *const *volatile bad_list = (char **)8;
@@ -25,6 +35,8 @@ int main(void)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
 		       0) != MAP_FAILED,
 		  "mmap");
+	if (argc > 1)
+		return become_unread();
 	say_result("no path", execve(none, args, environ));
 	say_result("a bad path", execve(bad, args, environ));
 	say_result("a bad path", execv(bad, args));

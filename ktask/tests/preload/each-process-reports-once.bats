@@ -289,6 +289,14 @@ obstacle() {
 	grep -q '^ktask: run: took over 1 call on 64.0 MiB' "$REPORT"
 }
 
+@test "a process reports before an exec whose program the shim cannot read" {
+	unset KTASK_RUN_MIN
+	same_output "$PROGRAMS/bad-exec-cases" unread
+	cat "$REPORT"
+	grep -q 'nothing: -1, No such file' "$BATS_TEST_TMPDIR/plain"
+	grep -q '^ktask: run: took over 1 call on 64.0 MiB.*; then it called exec of a program that could not be read ' "$REPORT"
+}
+
 @test "a program with too many arguments is not what the process became" {
 	reported exec-fails-of-size
 	summaries 1
