@@ -83,6 +83,34 @@ def mariadb(build, directory, mib):
 
 # ---- PostgreSQL ----
 
+def with_descendants(pid):
+    """The numbers of a process and of all that it has started."""
+    children = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, encoding="ascii", errors="replace") as file:
+                words = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(words[1]), []).append(int(path.split("/")[2]))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, [])
+    return found
+
+
+def proportional_mib(pids):
+    """Memory of processes, in which what some of them share counts once."""
+    kib = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+                kib += sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        except OSError:
+            continue
+    return kib / 1024
+
+
 class Postgresql:
     """A cluster of its own; a server is started for each run, and the scan is timed."""
 
@@ -102,9 +130,11 @@ class Postgresql:
         return subprocess.run(self.command(name, *words), check=True, env=self.environment,
                               cwd=self.directory, capture_output=True)
 
+    def client(self, *words):
+        return ("psql", "-XAtq", "-h", self.directory, "-U", "ktask", "-d", "postgres", *words)
+
     def query(self, text):
-        return self.call("psql", "-XAtq", "-h", self.directory, "-U", "ktask", "-d", "postgres",
-                         "-c", text)
+        return self.call(*self.client("-c", text))
 
     def start(self, prefix):
         server = self.command("postgres", "-D", self.data)
@@ -143,25 +173,32 @@ class Postgresql:
         self.query("vacuum")
         self.stop(child)
 
-    def scan(self):
-        self.query("; ".join(f"select count(*) from part{part} where n = 0"
-                             for part in range(PARTS)))
+    def scan(self, server):
+        """Its seconds, and the server's MiB while the process lives that has scanned."""
+        begin = time.monotonic()
+        with subprocess.Popen(self.command(*self.client()), env=self.environment, text=True,
+                              cwd=self.directory, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as child:
+            child.stdin.write("".join(f"select count(*) from part{part} where n = 0;\n"
+                                      for part in range(PARTS)) + "\\echo done\n")
+            child.stdin.flush()
+            if "done\n" not in iter(child.stdout.readline, ""):
+                sys.exit("ktask: bench: PostgreSQL ends during a scan")
+            return time.monotonic() - begin, proportional_mib(with_descendants(server.pid))
 
 
 class Scan:
-    """What sides.Command is for a program: the seconds of the first scan.  How much memory
-    its many processes had is not asked."""
+    """What sides.Command is for a program: the seconds of the first scan, and the memory of
+    all processes behind it."""
 
     def __init__(self, cluster, prefix):
         self.cluster, self.prefix = cluster, prefix
 
     def run(self):
         child = self.cluster.start(self.prefix)
-        begin = time.monotonic()
-        self.cluster.scan()
-        seconds = time.monotonic() - begin
+        found = self.cluster.scan(child)
         self.cluster.stop(child)
-        return seconds, 0
+        return found
 
 
 def postgresql(build, directory, mib):
