@@ -788,6 +788,18 @@ inline int return_code(void *code)
 	return static_cast<int>(reinterpret_cast<std::intptr_t>(code));
 }
 
+/* A wait for the caller's children tells it, also if the caller's group was cancelled. */
+inline void pass_on(int code) noexcept
+{
+	ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.flags = KTRT_ALWAYS;
+	if (ktrt_spawn_attr(return_code,
+			    reinterpret_cast<void *>(std::intptr_t(code)),
+			    &attr))
+		ktrt_code_drop(code);
+}
+
 /* The result of a task; empty for void. */
 template <typename T> struct outcome {
 	typename std::aligned_storage<sizeof(T), alignof(T)>::type room;
@@ -923,10 +935,8 @@ template <typename T> class future {
 		ktrt_code_drop(task_->code);
 		ktrt_group_free(task_->group);
 		delete task_;
-		if (code && ktrt_spawn(detail::return_code,
-				       reinterpret_cast<void *>(
-					       std::intptr_t(code))))
-			ktrt_code_drop(code);
+		if (code)
+			detail::pass_on(code);
 	}
 
 	template <typename F, typename... Deps>

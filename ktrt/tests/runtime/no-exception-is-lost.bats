@@ -86,6 +86,17 @@ setup_file() {
 					    ktrt::out(datum));
 				ktrt::wait_for(ktrt::in(datum));
 			}); }) == 5);
+			/* Let go of in a task that was cancelled meanwhile. */
+			check(thrown([] {
+				ktrt::group group;
+				group.run([&] {
+					ktrt::future<void> made = ktrt::async(
+						[] { throw failure(6); });
+					made.wait();
+					group.cancel();
+				});
+				group.wait();
+			}) == 6);
 			check(alive == 0);
 		}
 
