@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <cxxabi.h>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -274,12 +273,13 @@ template <typename F> int guarded(F &f)
 		      "a task returns nothing, or int: 0 or a code");
 	try {
 		return call(f, typename std::is_void<returned>::type());
-#if defined(__GLIBCXX__)
-	} catch (const __cxxabiv1::__forced_unwind &) {
-		throw; /* pthread_exit() */
-#endif
 	} catch (...) {
-		return keep_exception(std::current_exception());
+		std::exception_ptr thrown = std::current_exception();
+
+		/* pthread_exit() passes here, and what other languages throw. */
+		if (!thrown)
+			throw;
+		return keep_exception(std::move(thrown));
 	}
 }
 
