@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* length: what each of the files below offers to the others, most of it contracts */
 /*
  * What the parts of the preload shim know of one another.
  *

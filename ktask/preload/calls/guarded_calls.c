@@ -221,10 +221,10 @@ static bool prepare_for_call(long number, const long *args)
 }
 
 /* Return: what libc's syscall() would. */
-static long make_syscall(long number, const long *args, bool looks)
+static long make_syscall(long number, const long *args, bool asks_first)
 {
-	bool aside =
-		looks && is_watched(number) && prepare_for_call(number, args);
+	bool aside = asks_first && is_watched(number) &&
+		     prepare_for_call(number, args);
 	long result = raw_syscall(number, args);
 
 	if ((unsigned long)result <= -4096ul) {
@@ -232,7 +232,7 @@ static long make_syscall(long number, const long *args, bool looks)
 			shim_memory_watched();
 		return result;
 	}
-	if (looks && number == SYS_set_mempolicy)
+	if (asks_first && number == SYS_set_mempolicy)
 		shim_ahead_policy_refused();
 	if (aside)
 		shim_filter_refused();

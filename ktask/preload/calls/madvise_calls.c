@@ -76,7 +76,7 @@ static void tell_ahead(const void *addr, size_t len, int advice,
 
 /* The kernel collapses nothing where huge pages are advised against, as by the shim where
  * it took its own advice back. */
-static int collapse(void *addr, size_t len)
+static int collapse_range(void *addr, size_t len)
 {
 	int saved_errno = errno;
 	int rc = real_madvise(addr, len, MADV_COLLAPSE);
@@ -115,6 +115,6 @@ KTASK_API int madvise(void *addr, size_t len, int advice)
 			shim_takes(SHIM_MADVISE, len);
 	if (takes && take_advice(addr, len, advice))
 		return 0;
-	return advice == MADV_COLLAPSE ? collapse(addr, len)
+	return advice == MADV_COLLAPSE ? collapse_range(addr, len)
 				       : real_madvise(addr, len, advice);
 }

@@ -14,6 +14,8 @@
  * Difference from the plain call: a private mapping of a file with MAP_LOCKED stays a
  * mapping of its own beside another one, where the kernel would have merged the two.  For
  * memory see locked_neighbours.c.
+ *
+ * Locking: none.  Any thread notes that the program has used a flag, and none takes it back.
  */
 #include <errno.h>
 #include <stdarg.h>

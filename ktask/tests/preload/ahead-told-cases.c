@@ -110,7 +110,7 @@ static void print_collapse(const char *name, char *base)
 	printf("%s: %s\n", name, error ? strerrorname_np(error) : "collapsed");
 }
 
-static void collapses(const char *how)
+static void collapse_blocks(const char *how)
 {
 	char *base = map_aligned(LEN);
 
@@ -472,7 +472,7 @@ static const struct ahead_case all_cases[] = {
 	{ "advises-part", advises_part },
 	{ "advises-most", advises_most },
 	{ "advises-at-once", advises_at_once },
-	{ "collapses", collapses },
+	{ "collapses", collapse_blocks },
 	{ "many", maps_many },
 	{ "limits", limits_memory },
 	{ "maps-alone", maps_alone },

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* length: one header has all that a program in C needs, and the glossary */
 /*
  * The task runtime: functions that run when their data is ready.
  *

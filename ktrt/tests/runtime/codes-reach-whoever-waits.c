@@ -92,20 +92,19 @@ static void first_codes_of_tasks_count(void)
 	assert_int_equal(ktrt_wait(), 21);
 	assert_int_equal(ktrt_run(fail_after_child, NULL), 21);
 	set(gate, 0);
-	assert_int_equal(spawn_with(fail_before_child, 0, NULL, NULL,
-				    KTRT_UNDEFERRED),
-			 0);
+	assert_int_equal(
+		spawn_with(fail_before_child, 0, NULL, NULL, KTRT_UNDEFERRED),
+		0);
 	set(gate, 1);
 	assert_int_equal(ktrt_wait(), 23);
 	/* Of several tasks that of the one which is complete first. */
 	assert_int_equal(ktrt_group_new(&group), 0);
 	set(gate, 0);
-	assert_int_equal(spawn_with(fail_before_child, 0, NULL, group,
-				    KTRT_UNDEFERRED),
-			 0);
-	assert_int_equal(spawn_with(fail_with, 25, NULL, group,
-				    KTRT_UNDEFERRED),
-			 0);
+	assert_int_equal(
+		spawn_with(fail_before_child, 0, NULL, group, KTRT_UNDEFERRED),
+		0);
+	assert_int_equal(
+		spawn_with(fail_with, 25, NULL, group, KTRT_UNDEFERRED), 0);
 	set(gate, 1);
 	assert_int_equal(ktrt_group_wait(group), 25);
 	ktrt_group_free(group);
