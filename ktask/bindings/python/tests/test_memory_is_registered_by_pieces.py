@@ -178,7 +178,7 @@ def test_it_is_taken_back_by_a_function_too():
 
 
 def test_a_refused_allocation_leaves_nothing_registered():
-    refuse = pytest.importorskip("_testcapi")
+    refuse = pytest.importorskip("_testcapi", reason="no _testcapi")
     memory, registered = Memory(PAGE), bytearray(1)
 
     def add(address, length):
