@@ -66,13 +66,18 @@ static void stop_halfway(const char *how)
 }
 
 /* Dense at first, and then a page in each 2 MiB: huge pages would be 512 times what it
- * stores to. */
+ * stores to.  @how: "waits" for what is made ahead. */
 static void thins_out(const char *how)
 {
 	char *base = allocate_pages("malloc");
 	size_t dense = LEN / 4, stored = dense / PAGE_BYTES, there, bound;
+	size_t helped = 0;
 
-	for (size_t at = 0; at < dense; at += BLOCK) {
+	if (!strcmp(how, "waits")) {
+		helped = touch_until_helped(base, dense);
+		must_hold(helped, "nothing was made ahead");
+	}
+	for (size_t at = helped; at < dense; at += BLOCK) {
 		fill_pages(base, at, at + BLOCK);
 		sleep_ms(5);
 	}
@@ -87,6 +92,58 @@ static void thins_out(const char *how)
 	if (there > stored + bound)
 		printf("%zu pages stored to, %zu present\n", stored, there);
 	check_pages(base, 0, dense);
+}
+
+/* ---- several threads in one mapping ---- */
+
+struct part {
+	char *base;
+	size_t len, touched;
+	bool helped;
+	pthread_t thread;
+};
+
+/* Half of it, or more until something is made ahead. */
+static void *touch_part(void *arg)
+{
+	struct part *part = arg;
+	size_t at = touch_until_helped(part->base, part->len);
+
+	part->helped = at;
+	for (at = at ? at : part->len; at < part->len / 2; at += BLOCK) {
+		fill_pages(part->base, at, at + BLOCK);
+		sleep_ms(4);
+	}
+	part->touched = at;
+	return NULL;
+}
+
+/* Each in a part of its own; they share one bound. */
+static void touch_by_threads(const char *how)
+{
+	size_t nr = strtoul(how, NULL, 10), touched = 0, there, bound;
+	char *base = allocate_pages("mmap");
+	struct part parts[8];
+
+	for (size_t i = 0; i < nr; i++) {
+		parts[i].base = base + LEN / nr * i;
+		parts[i].len = LEN / nr;
+		must_hold(!pthread_create(&parts[i].thread, NULL, touch_part,
+					  &parts[i]),
+			  "pthread_create");
+	}
+	for (size_t i = 0; i < nr; i++)
+		pthread_join(parts[i].thread, NULL);
+	sleep_ms(300);
+	for (size_t i = 0; i < nr; i++) {
+		must_hold(parts[i].helped, "nothing was made ahead");
+		check_pages(parts[i].base, 0, parts[i].touched);
+		touched += parts[i].touched / PAGE_BYTES;
+	}
+	there = count_present(base, LEN);
+	bound = FIRST_PAGES(LEN) + touched * 3 / 100;
+	if (there > touched + bound)
+		printf("%zu pages touched, %zu present\n", touched, there);
 }
 
 /* A page here and there, every fourth, or the first ones: nothing else is present, at least
@@ -415,6 +472,7 @@ static const struct ahead_case all_cases[] = {
 	{ "downwards", touch_downwards },
 	{ "wastes", stop_halfway },
 	{ "thins-out", thins_out },
+	{ "parts", touch_by_threads },
 	{ "scattered", touch_scattered },
 	{ "walks", walk_in_steps },
 	{ "reads", read_only },

@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
@@ -112,20 +113,37 @@ static void keeps_signals(const char *how)
 	}
 }
 
-/* The lowest number is free whenever the program expects it to be. */
+static void check_lowest(int expected)
+{
+	int fd = dup(1);
+
+	must_hold(fd == expected, "another thread took the number");
+	must_hold(!close(fd), "close");
+}
+
+/* The lowest number is free whenever the program expects it to be: before the first window,
+ * and beside those that follow. */
 static void keeps_descriptors(const char *how)
 {
 	char *base = allocate_pages("malloc");
 	int expected = dup(1);
+	bool seen = false;
+	long waited = 0;
 
 	must_hold(expected >= 0 && !close(expected), "dup");
 	for (size_t at = 0; at < LEN; at += PAGE_BYTES) {
-		int fd = dup(1);
-
 		base[at] = 1;
-		must_hold(fd == expected, "another thread took the number");
-		must_hold(!close(fd), "close");
+		check_lowest(expected);
+		if (at % BLOCK || at + BLOCK >= LEN)
+			continue;
+		for (int i = 0; i < 200 && !seen && waited < WAIT_MS; i++) {
+			seen = is_ahead(base, at + PAGE_BYTES, LEN);
+			sleep_ms(5);
+			waited += 5;
+			check_lowest(expected);
+		}
 	}
+	must_hold(seen, "nothing was made ahead");
 }
 
 /* Nothing is made any more of what was given up. */
@@ -144,6 +162,15 @@ static void discard_memory(const char *how)
 		must_hold(!base[at], "contents");
 }
 
+/* A part of a mapping of LEN, where it is made ahead of its touches. */
+static void fill_part(char *base, size_t len)
+{
+	size_t at = touch_until_helped(base, len);
+
+	must_hold(at, "nothing was made ahead");
+	fill_pages(base, at, len);
+}
+
 /* A file with holes in place of memory keeps its holes. */
 static void replace_by_file(const char *how)
 {
@@ -153,7 +180,7 @@ static void replace_by_file(const char *how)
 		struct stat file;
 
 		must_hold(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
-		fill_pages(base, 0, LEN / 8 + (size_t)i * 3 * MIB);
+		fill_part(base, LEN / 8 + (size_t)i * 3 * MIB);
 		must_hold(mmap(base, LEN, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_FIXED, fd, 0) == base,
 			  "mmap");
@@ -188,7 +215,7 @@ static void becomes_segment(const char *how)
 		size_t there;
 
 		must_hold(id >= 0, "shmget");
-		fill_pages(base, 0, LEN / 8 + (size_t)i * 3 * MIB);
+		fill_part(base, LEN / 8 + (size_t)i * 3 * MIB);
 		must_hold(shmat(id, base, SHM_REMAP) == base, "shmat");
 		shmctl(id, IPC_RMID, NULL);
 		sleep_ms(20);
@@ -430,6 +457,8 @@ static void reallocate_often(const char *how)
 	char *block = malloc(len);
 
 	must_hold(block != NULL, "malloc");
+	must_hold(touch_until_helped(page_start(block), len - PAGE_BYTES),
+		  "nothing was made ahead");
 	memset(block, 1, len);
 	for (; len < 2 * LEN; len += len / 2) {
 		block = realloc(block, len + len / 2);
@@ -441,7 +470,9 @@ static void reallocate_often(const char *how)
 	free(block);
 }
 
-/* Maps, touches, changes and unmaps without end. */
+static atomic_uint nr_helped;
+
+/* Maps, touches, changes and unmaps without end; at first where it is helped. */
 static void *map_and_unmap(void *arg)
 {
 	size_t seed = (size_t)arg;
@@ -459,6 +490,7 @@ static void *map_and_unmap(void *arg)
 			free(block);
 			continue;
 		}
+		nr_helped += !i && touch_until_helped(block, len / 2);
 		fill_pages(block, 0, len / 2);
 		must_hold(!mprotect(block + len / 4, PAGE_BYTES, PROT_NONE) &&
 				  !madvise(block + len / 2, len / 2, MADV_FREE),
@@ -479,6 +511,7 @@ static void ten_threads(const char *how)
 			  "pthread_create");
 	for (size_t i = 0; i < 10; i++)
 		pthread_join(threads[i], NULL);
+	must_hold(nr_helped, "nothing was made ahead");
 }
 
 static const struct ahead_case all_cases[] = {

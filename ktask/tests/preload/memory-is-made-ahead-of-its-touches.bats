@@ -32,6 +32,33 @@ changes() {
 	made
 }
 
+@test "two processes at once are both served" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	for mode in ahead-small ahead; do
+		pids=
+		for i in 1 2; do
+			: >"$REPORT.$i"
+			env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT.$i" \
+				KTASK_RUN_OPS=$mode timeout 300 \
+				"$PROGRAMS/ahead-cases" helped \
+				>"$BATS_TEST_TMPDIR/said.$i" 2>&1 &
+			pids="$pids $!"
+		done
+		failed=
+		for pid in $pids; do wait $pid || failed=1; done
+		for i in 1 2; do
+			cat "$BATS_TEST_TMPDIR/said.$i" "$REPORT.$i"
+			if grep -q '^nothing was made ahead' \
+				"$BATS_TEST_TMPDIR/said.$i"; then
+				skip "no helper got a CPU"
+			fi
+			grep -qx ok "$BATS_TEST_TMPDIR/said.$i"
+			REPORT=$REPORT.$i made
+		done
+		[ -z "$failed" ]
+	done
+}
+
 @test "what is made and not touched is within the bound" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	ahead wastes
@@ -39,8 +66,17 @@ changes() {
 
 @test "a program that thins out gets no huge pages for single stores" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
-	ahead thins-out
+	ahead thins-out waits
+	made_or_skip
 	KTASK_OVERLOAD= ahead thins-out
+}
+
+@test "several threads are served, each at its own place of a mapping" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	for nr in 2 8; do
+		ahead parts $nr
+		made_or_skip
+	done
 }
 
 @test "memory that is only read becomes nobody's" {
@@ -75,7 +111,9 @@ changes() {
 }
 
 @test "no descriptor number is taken from under the program" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes descriptors
+	made_or_skip
 }
 
 @test "what is discarded stays absent" {
@@ -83,8 +121,11 @@ changes() {
 }
 
 @test "what comes in place of the memory is not touched" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes replaces
+	made_or_skip
 	changes becomes-segment
+	made_or_skip
 }
 
 @test "what changes memory is no cancellation point where it waits for helpers" {
@@ -92,8 +133,11 @@ changes() {
 }
 
 @test "memory can be moved and grown, whatever pages were advised" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes moves
+	made_or_skip
 	changes reallocates
+	made_or_skip
 }
 
 @test "what is left of a mapping can be moved and grown" {
@@ -124,7 +168,9 @@ changes() {
 }
 
 @test "ten threads map, change and unmap" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	changes ten-threads
+	made_or_skip
 }
 
 @test "small pages that the program asked for stay small" {
