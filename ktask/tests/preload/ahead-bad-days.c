@@ -6,6 +6,7 @@
  */
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -102,9 +103,37 @@ static void fills_and_forks(const char *how)
 	check_pages(base, 0, FILLED);
 }
 
+/* Once its mapping is watched, something else takes the memory: what is left is enough
+ * for the mapping itself. */
+static void fills_late(const char *unused)
+{
+	char *base = map_pages(FILLED), *other;
+
+	other = mmap(NULL, 2 * FILLED, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must_hold(other != MAP_FAILED, "mmap");
+	for (size_t at = 0; at < 2 * FILLED; at += PAGE_BYTES)
+		other[at] = 1;
+	fill_slowly(base, 0, FILLED);
+	check_pages(base, 0, FILLED);
+}
+
 /* ---- filters of system calls ---- */
 
 #define SEEN (128 * MIB)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* As on a kernel that cannot make pages on advice. */
+static void fill_on_an_older_kernel(const char *how)
+{
+	must_hold(refuse_call(SYS_madvise, 2, MADV_POPULATE_WRITE,
+			      MADV_POPULATE_WRITE, EINVAL),
+		  "filter");
+	fill_and_check(how);
+}
 
 /* @how: before|middle|all errno|kill NUMBER; all: threads, in the middle */
 static void fill_filtered(const char *how)
@@ -193,6 +222,68 @@ static void forks_many(const char *unused)
 	for (int i = 0; i < WAIT_MS / 5 && count_threads() > 2; i++)
 		sleep_ms(5);
 	must_hold(count_threads() <= 2, "threads were left");
+}
+
+/* ---- as many processes as the user may have ---- */
+
+#define MOST_PROCESSES 48
+
+/* What the parent touched is there until it closes its end. */
+static void wait_as_child(const char *base, size_t len, const int *ends)
+{
+	char byte;
+
+	close(ends[1]);
+	must_hold(read(ends[0], &byte, 1) == 0, "read");
+	check_pages(base, 0, len);
+	_exit(0);
+}
+
+/* Return: children, until fork fails. */
+static int fork_to_the_limit(const char *base, size_t len, const int *ends)
+{
+	for (int nr = 0; nr < 2 * MOST_PROCESSES; nr++) {
+		pid_t child = fork();
+
+		if (!child)
+			wait_as_child(base, len, ends);
+		if (child < 0) {
+			must_hold(errno == EAGAIN, "fork");
+			return nr;
+		}
+	}
+	return -1;
+}
+
+/* Before the program starts ("before"), or once memory was made ahead ("later"), the user
+ * may have no more processes.  The watcher sees that and ends. */
+static void forks_to_the_limit(const char *when)
+{
+	const struct rlimit limit = { MOST_PROCESSES, MOST_PROCESSES };
+	char *base = map_pages(CHILD_BYTES);
+	size_t at = 0;
+	int ends[2], nr;
+
+	if (strcmp(when, "before")) {
+		at = touch_some(base, CHILD_BYTES);
+		must_hold(!setrlimit(RLIMIT_NPROC, &limit), "setrlimit");
+		for (int i = 0; i < WAIT_MS / 5 && count_threads() > 1; i++) {
+			fill_pages(base, at, at + PAGE_BYTES);
+			sleep_ms(5);
+		}
+	} else {
+		fill_slowly(base, 0, CHILD_BYTES / 2);
+		at = CHILD_BYTES / 2;
+	}
+	must_hold(!pipe(ends), "pipe");
+	nr = fork_to_the_limit(base, at, ends);
+	printf("%d children\n", nr);
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < nr; i++)
+		wait_for_child();
+	fill_slowly(base, at, CHILD_BYTES);
+	check_pages(base, 0, CHILD_BYTES);
 }
 
 /* ---- pages of other kinds ---- */
@@ -360,10 +451,13 @@ static const struct {
 	void (*run)(const char *how);
 } cases[] = {
 	{ "fills", fill_and_check },
+	{ "fills-late", fills_late },
 	{ "fills-two", fills_two },
 	{ "fills-and-forks", fills_and_forks },
 	{ "filtered", fill_filtered },
 	{ "forks-many", forks_many },
+	{ "forks-to-the-limit", forks_to_the_limit },
+	{ "older-kernel", fill_on_an_older_kernel },
 	{ "guards", fill_guarded },
 	{ "locks", fill_locked },
 	{ "reserves-not", reserves_not },

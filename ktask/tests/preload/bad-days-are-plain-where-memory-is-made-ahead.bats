@@ -16,6 +16,12 @@ THREADS_BYTES=$MIB
 # find out that memory is short.
 SHIM_BYTES=$((256 << 10))
 SHIM_STACK_PAGES=4
+# Bytes more than a program needs: from a page on about twice as many each time, and closer
+# where windows begin to be made, with 32 MiB left besides what may be touched.
+MORE=(4096 16384 65536 262144 $((1 * MIB)) $((2 * MIB)) $((4 * MIB)) $((8 * MIB))
+	$((16 * MIB)) $((24 * MIB)) $((30 * MIB)) $((31 * MIB)) $((32 * MIB))
+	$((33 * MIB)) $((34 * MIB)) $((36 * MIB)) $((40 * MIB)) $((48 * MIB))
+	$((64 * MIB)) $((96 * MIB)) $((128 * MIB)))
 
 # In a group of control groups of one version or the other.
 limit_group() {
@@ -143,7 +149,7 @@ least_limits() {
 		make_group 1024
 		least_limits "$case"
 		echo "$case: $plain pages, with the shim $off"
-		for more in 1 16 64; do
+		for more in 1 4 16 32 64 128; do
 			for how in ahead ahead-small; do
 				if dies_in "$case" $how \
 					$((off + SHIM_STACK_PAGES + more)); then
@@ -174,24 +180,22 @@ is_helped() {
 }
 
 @test "a program lives in a group that has a page more than it needs, or more" {
-	lives_as_plain fills 4096 $((1 * MIB)) $((4 * MIB)) $((16 * MIB)) \
-		$((33 * MIB)) $((40 * MIB)) $((64 * MIB)) $((128 * MIB))
+	lives_as_plain fills "${MORE[@]}"
 	is_helped fills
 }
 
 @test "also where it forks and both go on" {
-	lives_as_plain fills-and-forks 4096 $((1 * MIB)) $((4 * MIB)) \
-		$((16 * MIB)) $((33 * MIB)) $((40 * MIB)) $((64 * MIB)) \
-		$((128 * MIB))
+	lives_as_plain fills-and-forks "${MORE[@]}"
 	is_helped fills-and-forks
 }
 
 # What the first mapping has in vain by then: a sixteenth of its 128 MiB, 3 % of 96.
 @test "where it fills a second mapping, if there is also what may be made in vain" {
 	wasted=$((8 * MIB + 96 * MIB * 3 / 100))
-	lives_as_plain fills-two $((wasted + 4096)) $((wasted + MIB)) \
-		$((wasted + 4 * MIB)) $((33 * MIB)) $((40 * MIB)) \
-		$((64 * MIB)) $((128 * MIB))
+	lives_as_plain fills-two $((wasted + 4096)) $((wasted + 64 * 1024)) \
+		$((wasted + MIB)) $((wasted + 4 * MIB)) $((wasted + 8 * MIB)) \
+		$((wasted + 16 * MIB)) $((33 * MIB)) $((36 * MIB)) $((40 * MIB)) \
+		$((48 * MIB)) $((64 * MIB)) $((96 * MIB)) $((128 * MIB))
 	is_helped fills-two
 }
 
@@ -258,6 +262,64 @@ SYS_$name" | cc -E -P - | tail -1)
 	[[ $ended != *"nothing was made ahead"* ]] || skip "no helper got a CPU"
 	[ "$ended" = 0:ok ]
 	[ -z "$remained" ]
+}
+
+# to_the_limit HOW WHEN: as a user of its own, who may have 48 processes; the files are for
+# that user, too
+to_the_limit() {
+	local user=$((60000 + $$ % 5000)) limit=
+	local program=("$PROGRAMS/ahead-bad-days" forks-to-the-limit "$2")
+
+	[ "$2" = later ] || limit='ulimit -u 48 &&'
+	REPORT=$(mktemp -p /tmp ktask-test.XXXXXX)
+	chmod 666 "$REPORT"
+	if [ "$1" = plain ]; then
+		run plain setpriv --reuid=$user --regid=$user --clear-groups \
+			timeout 300 bash -c "$limit exec \"\$@\"" bash \
+			"${program[@]}"
+	else
+		run setpriv --reuid=$user --regid=$user --clear-groups \
+			timeout 300 env KTASK_RUN_REPORT="$REPORT" \
+			KTASK_RUN_OPS="$1" LD_PRELOAD="$SHIM" \
+			bash -c "$limit exec \"\$@\"" bash "${program[@]}"
+	fi
+	echo "$1 $2: $status $output"
+	said=$(cat "$REPORT")
+	rm "$REPORT"
+	echo "$said"
+}
+
+# forks_as_plain WHEN: as many children, and then EAGAIN
+forks_as_plain() {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	to_the_limit plain "$1"
+	[ "$status" -eq 0 ]
+	[[ $output =~ ^[1-9][0-9]*" children"$'\n'ok$ ]]
+	expected=$output
+	for mode in ahead-small ahead; do
+		to_the_limit $mode "$1"
+		[[ $output != "nothing was made ahead"* ]] ||
+			skip "no helper got a CPU"
+		[ "$status" -eq 0 ]
+		[ "$output" = "$expected" ]
+	done
+}
+
+@test "a user who may have no more processes has as many, and fork fails then" {
+	forks_as_plain before
+	[[ $said == *"or processes (-u"* ]]
+}
+
+@test "also once memory was made ahead, when the watcher has seen the limit" {
+	forks_as_plain later
+}
+
+@test "on a kernel before 5.14 nothing is made, and the report says so" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	bad_day older-kernel
+	grep -q ': nothing is made ahead before Linux 5.14;' "$REPORT"
+	! made || false
 }
 
 @test "guard pages stay, and hide what was made ahead" {

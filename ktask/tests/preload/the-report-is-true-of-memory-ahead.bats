@@ -89,3 +89,50 @@ TOLERANCE=4
 	[[ $output == *"nothing is made ahead where /proc cannot be read"* ]]
 	[[ $output != *"memory is left"* ]]
 }
+
+# On a machine that says that many more threads run than there are CPUs.
+@test "it says that no helper got a CPU" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	unshare -m true || skip "no mount namespaces"
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	echo '9.00 9.00 9.00 99/400 1' >"$BATS_TEST_TMPDIR/loadavg"
+	for _ in {1..5}; do
+		: >"$REPORT"
+		KTASK_OVERLOAD= KTASK_RUN_OPS=ahead-small run shimmed \
+			unshare -m bash -c "mount --bind \
+				'$BATS_TEST_TMPDIR/loadavg' /proc/loadavg &&
+				exec \"\$@\"" bash "$PROGRAMS/ahead-bad-days" fills
+		echo "$output"
+		cat "$REPORT"
+		[ "$status" -eq 0 ]
+		[ "$output" = ok ]
+		! made || false
+		! grep -q 'no helper got a CPU (' "$REPORT" || break
+	done
+	grep -q '^ktask: ahead: 1 mapping of .*, nothing made ahead; nothing in 1: no helper got a CPU (' "$REPORT"
+}
+
+@test "it says that too little memory is left" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	# The mapping has 96 MiB, and 192 MiB are taken once it is watched.
+	make_group 308
+	for mode in ahead-small ahead; do
+		for _ in {1..5}; do
+			: >"$REPORT"
+			run bash -c "echo \$\$ >$group/cgroup.procs && exec \"\$@\"" \
+				bash env LD_PRELOAD="$SHIM" KTASK_RUN_OPS=$mode \
+				KTASK_RUN_REPORT="$REPORT" timeout 300 \
+				"$PROGRAMS/ahead-bad-days" fills-late
+			echo "$mode: $status $output"
+			cat "$REPORT"
+			[ "$status" -eq 0 ] && [ "$output" = ok ] || break
+			! grep -q 'memory is left (' "$REPORT" || break
+		done
+		[ "$status" -eq 0 ] && [ "$output" = ok ] || break
+		grep -q ', nothing made ahead; nothing in 1: too little memory is left (' \
+			"$REPORT" || { status=1 && break; }
+	done
+	remove_group "$group"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
