@@ -152,6 +152,7 @@ void test_pool(void);
 void test_process_helpers(void);
 void test_engines(void);
 void test_made_ahead(void);
+void test_chosen_processes(void);
 void test_served(void);
 void test_killed_daemon(void);
 void test_groups(void);

@@ -455,6 +455,7 @@ static const struct {
 	{ "process_helpers", test_process_helpers },
 	{ "engines", test_engines },
 	{ "made_ahead", test_made_ahead },
+	{ "chosen_processes", test_chosen_processes },
 	{ "served", test_served },
 	{ "killed_daemon", test_killed_daemon },
 	{ "groups", test_groups },

@@ -8,31 +8,24 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "guest.h"
 #include "made_ahead.h"
 
 #define NAME "toucher"
-#define GROUPS "/sys/fs/cgroup"
-#define GROUP GROUPS "/ahead"
-/* Below it, one for each process: what the first had may still be charged when the second
- * begins. */
-#define FREE_GROUP GROUP "/free"
-#define LIMITED_GROUP GROUP "/limited"
 
 #define LEN TOUCH_LEN
 #define NR_PAGES TOUCH_PAGES
-#define BLOCK 512
+#define BLOCK TOUCH_BLOCK
 /* Made before anything is known: a sixteenth of the mapping. */
 #define FIRST_PAGES (NR_PAGES / 16)
 /* Of a block: the mark, and what a helper had not made when the program came. */
@@ -41,9 +34,6 @@
  * nobody makes. */
 #define WAIT_MS 2000
 #define WAIT_HUGE_MS 200
-/* What a process ends with that found too few pages made: a daemon that gets no CPU is
- * late.  It is done again by a new one, which leaves the daemon more time. */
-#define TOO_FEW 2
 #define TRIES 3
 #define REST_MS 100
 /* Times that memory is mapped anew. */
@@ -51,6 +41,13 @@
 
 /* Of the same touch. */
 static unsigned tries_before;
+
+/* A kernel that finds errors takes ten times as long for a fault. */
+static bool is_kernel_slow(void)
+{
+	return !access("/proc/lockdep_stats", F_OK) ||
+	       !access("/sys/kernel/debug/kcsan", F_OK);
+}
 
 bool is_daemon_here(const char *test)
 {
@@ -66,9 +63,13 @@ pid_t start_daemon(const char *option, const char *value)
 	char *const environment[] = { "KTASK_OVERLOAD=ignore", NULL };
 	pid_t pid = fork();
 	sigset_t ends;
+	int log;
 
 	if (pid)
 		return pid;
+	log = open(DAEMON_LOG, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
+	if (log >= 0)
+		dup2(log, 2);
 	/* It waits for one; before it can, that would be the end of it. */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
@@ -76,6 +77,16 @@ pid_t start_daemon(const char *option, const char *value)
 	execle("/ktaskd", "ktaskd", "--verbose", option, value, (char *)NULL,
 	       environment);
 	_exit(127);
+}
+
+void note_daemon(void)
+{
+	char text[4096], *line, *rest = text;
+
+	read_file(DAEMON_LOG, text, sizeof(text));
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			note_line("%s", line);
 }
 
 pid_t start_named(const char *name, int (*touch)(char *memory, void *arg),
@@ -101,25 +112,23 @@ static int touch_alone(char *memory, void *touch)
 	return (*(int (**)(char *memory))touch)(memory);
 }
 
-/* Return: a process that does it, under the name that is served. */
-static pid_t start_toucher(int (*touch)(char *memory))
+pid_t start_toucher(const char *name, int (*touch)(char *memory))
 {
-	return start_named(NAME, touch_alone, &touch);
+	return start_named(name, touch_alone, &touch);
 }
 
-/* Return: the status of the last process that did it. */
-static int touch_until_served(int (*touch)(char *memory))
+int touch_until_served(const char *name, int (*touch)(char *memory))
 {
 	int status = TOO_FEW;
 
 	for (tries_before = 0; status == TOO_FEW && tries_before < TRIES;
 	     tries_before++)
-		status = status_of(start_toucher(touch));
+		status = status_of(start_toucher(name, touch));
 	tries_before = 0;
 	return status;
 }
 
-static size_t count_present(char *memory)
+size_t count_present(char *memory)
 {
 	static unsigned char seen[NR_PAGES];
 	size_t nr = 0;
@@ -201,17 +210,22 @@ long count_faults(void)
 	return usage.ru_minflt;
 }
 
-/* Return: 0; 1: there was something in a page; or TOO_FEW. */
-static int touch_all(char *memory)
+int touch_first_pages(char *memory, size_t nr)
 {
-	long faults;
+	long faults, most = (long)(is_kernel_slow() ? nr - BLOCK : nr / 2);
 
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
 	faults = count_faults();
-	if (!touch_pages(memory, 0, NR_PAGES, false) ||
-	    !has_touched(memory, NR_PAGES))
+	if (!touch_pages(memory, 0, nr, false))
 		return 1;
-	return count_faults() - faults < (long)NR_PAGES / 2 ? 0 : TOO_FEW;
+	return count_faults() - faults < most ? 0 : TOO_FEW;
+}
+
+int touch_all(char *memory)
+{
+	int status = touch_first_pages(memory, NR_PAGES);
+
+	return status || has_touched(memory, NR_PAGES) ? status : 1;
 }
 
 static int touch_huge(char *memory)
@@ -225,8 +239,7 @@ static int touch_huge(char *memory)
 	return count_faults() - faults < nr_blocks ? 0 : TOO_FEW;
 }
 
-/* Return: 0 if no more was made than the bound allows, when nothing moves any more. */
-static int check_bound(char *memory, size_t touched)
+int check_bound(char *memory, size_t touched)
 {
 	size_t present = 0, before;
 
@@ -242,14 +255,24 @@ static int check_bound(char *memory, size_t touched)
 
 static int touch_a_part(char *memory)
 {
-	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	if (!touch_pages(memory, 0, NR_PAGES / 3, false))
-		return 1;
-	return check_bound(memory, NR_PAGES / 3);
+	int status = touch_first_pages(memory, NR_PAGES / 3);
+
+	return status ? status : check_bound(memory, NR_PAGES / 3);
 }
 
+/* After it was served: the daemon looks at this process, and can make memory of it. */
 static int touch_at_random(char *memory)
 {
+	char *other = map_memory(LEN);
+	int status;
+
+	if (!other)
+		return 9;
+	/* Neighbours would count as one mapping. */
+	munmap(other + LEN - PAGE, PAGE);
+	status = touch_first_pages(other, NR_PAGES / 4);
+	if (status)
+		return status;
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
 	for (int i = 0; i < 4000; i++) {
 		memory[(size_t)rand() % NR_PAGES * PAGE] = 1;
@@ -263,11 +286,11 @@ static int touch_at_random(char *memory)
 /* The child has its own copy of what was there, and nothing else. */
 static int fork_in_between(char *memory)
 {
+	int status = touch_first_pages(memory, NR_PAGES / 4);
 	pid_t pid;
 
-	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	if (!touch_pages(memory, 0, NR_PAGES / 4, false))
-		return 1;
+	if (status)
+		return status;
 	pid = fork();
 	if (pid == 0)
 		_exit(memory[0] != 1 || memory[LEN - PAGE] != 0);
@@ -278,18 +301,35 @@ static int fork_in_between(char *memory)
 
 static int exec_in_between(char *memory)
 {
-	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	touch_pages(memory, 0, NR_PAGES / 4, false);
+	int status = touch_first_pages(memory, NR_PAGES / 4);
+
+	if (status)
+		return status;
 	execl("/ktaskd", NAME, "--version", (char *)NULL);
 	return 1;
+}
+
+/* Return: whether something lies ahead, before long. */
+static bool await_pages(char *memory, size_t touched)
+{
+	for (int ms = 0; ms < WAIT_MS << tries_before; ms += 10) {
+		if (count_present(memory) > touched)
+			return true;
+		sleep_ms(10);
+	}
+	return false;
 }
 
 /* What was touched goes and comes again, at the same place. */
 static int map_in_a_loop(char *memory)
 {
+	int nr_served = 0;
+
 	for (int i = 0; i < MAP_ROUNDS; i++) {
 		madvise(memory, LEN, MADV_NOHUGEPAGE);
 		for (size_t page = 0; page < NR_PAGES / 8; page++) {
+			if (page == NR_PAGES / 16)
+				nr_served += await_pages(memory, page);
 			if (memory[page * PAGE]++)
 				return 1;
 		}
@@ -298,28 +338,7 @@ static int map_in_a_loop(char *memory)
 			 0) != memory)
 			return 4;
 	}
-	return 0;
-}
-
-#define PRETENDED ((size_t)1 << 40)
-
-/* More than any machine has, of which it touches a little, in order. */
-static int pretend_to_touch(char *memory)
-{
-	char *pretended =
-		mmap(NULL, PRETENDED, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	(void)memory;
-	if (pretended == MAP_FAILED)
-		return 9;
-	for (size_t page = 0; page < (size_t)2 * BLOCK; page++) {
-		pretended[page * PAGE] = 1;
-		if (page % 64 == 0)
-			sleep_ms(10);
-	}
-	sleep_ms(TOUCH_WAITS_MS);
-	return 0;
+	return nr_served ? 0 : TOO_FEW;
 }
 
 /* ---- tests ---- */
@@ -336,7 +355,7 @@ static void one_touch(const char *test, const char *sizes,
 	/* Where no huge page is left, a fault makes a small one. */
 	write_file("/proc/sys/vm/compact_memory", "1");
 	daemon = start_daemon("--name", NAME);
-	status = touch_until_served(touch);
+	status = touch_until_served(NAME, touch);
 	kill(daemon, SIGTERM);
 	gone = status_of(daemon);
 	if (!status && !gone)
@@ -344,127 +363,8 @@ static void one_touch(const char *test, const char *sizes,
 	else
 		say_verdict(false, test, "status %d, the daemon's %d", status,
 			    gone);
-}
-
-/* Whoever maps much more than there is gains nothing, and takes nothing from others. */
-static void a_process_that_pretends_stops_nobody(void)
-{
-	pid_t daemon, pretender;
-	int status;
-
-	if (!is_daemon_here(__func__))
-		return;
-	write_file(PAGE_SIZES, "never");
-	daemon = start_daemon("--name", NAME);
-	pretender = start_toucher(pretend_to_touch);
-	sleep_ms(1000);
-	status = touch_until_served(touch_all);
-	kill_process(pretender);
-	kill_process(daemon);
-	if (status)
-		say_verdict(false, __func__, "status %d", status);
-	else
-		say_verdict(true, __func__, NULL);
-}
-
-static unsigned long group_number(const char *path, const char *name)
-{
-	char text[4096], *at = text;
-
-	read_file(path, text, sizeof(text));
-	if (name)
-		at = strstr(text, name);
-	return at ? strtoul(at + (name ? strlen(name) : 0), NULL, 10) : 0;
-}
-
-static int touch_in_group(char *memory)
-{
-	int status;
-
-	if (write_file(FREE_GROUP "/cgroup.procs", "0"))
-		return 5;
-	status = touch_all(memory);
-	if (status)
-		return status;
-	return group_number(FREE_GROUP "/memory.current", NULL) >= LEN ? 0 : 6;
-}
-
-/* The mapping is larger than what the group may have, and the program knows. */
-static int touch_to_the_limit(char *memory)
-{
-	if (write_file(LIMITED_GROUP "/cgroup.procs", "0"))
-		return 5;
-	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	for (size_t page = 0; page < NR_PAGES / 4; page++) {
-		memory[page * PAGE] = 1;
-		if (page % BLOCK == 0)
-			sleep_ms(10);
-	}
-	return count_present(memory) == NR_PAGES / 4 ? 0 : 3;
-}
-
-/* In no group that was chosen. */
-static int touch_unserved(char *memory)
-{
-	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	for (size_t page = 0; page < NR_PAGES / 3; page++)
-		memory[page * PAGE] = 1;
-	sleep_ms(1000);
-	return count_present(memory) == NR_PAGES / 3 ? 0 : 3;
-}
-
-static void make_groups(void)
-{
-	mount("cgroup2", GROUPS, "cgroup2", 0, NULL);
-	write_file(GROUPS "/cgroup.subtree_control", "+memory");
-	mkdir(GROUP, 0755);
-	write_file(GROUP "/cgroup.subtree_control", "+memory");
-	mkdir(FREE_GROUP, 0755);
-	mkdir(LIMITED_GROUP, 0755);
-	write_file(LIMITED_GROUP "/memory.max", "67108864");
-}
-
-/* The last process of one may not be gone yet. */
-static void remove_groups(void)
-{
-	static const char *const groups[] = { FREE_GROUP, LIMITED_GROUP,
-					      GROUP };
-
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		for (int ms = 0; rmdir(groups[i]) && ms < PATIENCE_MS; ms += 10)
-			sleep_ms(10);
-	umount(GROUPS);
-}
-
-static void groups_pay_for_what_is_made_and_no_more(void)
-{
-	pid_t daemon;
-	int charged, limited, unserved;
-	unsigned long kills;
-
-	if (!is_daemon_here(__func__))
-		return;
-	make_groups();
-	write_file(PAGE_SIZES, "never");
-	daemon = start_daemon("--cgroup", GROUP);
-	unserved = status_of(start_toucher(touch_unserved));
-	charged = touch_until_served(touch_in_group);
-	limited = status_of(start_toucher(touch_to_the_limit));
-	kills = group_number(LIMITED_GROUP "/memory.events", "oom ");
-	kill_process(daemon);
-	if (unserved || charged || limited || kills)
-		say_verdict(false, __func__, "status %d, %d and %d, %lu kills",
-			    unserved, charged, limited, kills);
-	else
-		say_verdict(true, __func__, NULL);
-	remove_groups();
-}
-
-/* A kernel that finds errors takes ten times as long for a fault. */
-static bool is_kernel_slow(void)
-{
-	return !access("/proc/lockdep_stats", F_OK) ||
-	       !access("/sys/kernel/debug/kcsan", F_OK);
+	if (status || gone)
+		note_daemon();
 }
 
 bool begin_small_pages(struct page_sizes *before)
@@ -506,8 +406,6 @@ void test_made_ahead(void)
 	one_touch("random-touches-are-left-alone-from-outside", "never",
 		  touch_at_random);
 	one_touch("a-served-process-may-fork", "never", fork_in_between);
-	a_process_that_pretends_stops_nobody();
-	groups_pay_for_what_is_made_and_no_more();
 end:
 	end_small_pages(&sizes);
 }
