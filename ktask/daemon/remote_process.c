@@ -15,6 +15,7 @@
 
 #include "common/proc_stat.h"
 #include "daemon/remote_process.h"
+#include "util/cpu_quota.h"
 #include "util/file.h"
 #include "util/maps_line.h"
 #include "util/memory.h"
@@ -39,6 +40,14 @@ uint64_t remote_left_in_groups(const struct remote_process *process)
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", process->pid);
 	return memory_left_in_groups(path);
+}
+
+bool remote_has_cpu_quota(pid_t pid)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	return cpu_quota_is_set(path);
 }
 
 static int open_file(pid_t pid, const char *name, int mode)

@@ -29,6 +29,9 @@ struct remote_process {
 /* How many bytes its control groups leave to the process; UINT64_MAX: they have no limit. */
 uint64_t remote_left_in_groups(const struct remote_process *process);
 
+/* Has one of its control groups a CPU quota? */
+bool remote_has_cpu_quota(pid_t pid);
+
 /* remote_open - false: it is gone, has its parent's memory (vfork), or we may not */
 bool remote_open(struct remote_process *process, pid_t pid);
 /* remote_note_group - it may have moved to another one */

@@ -10,6 +10,10 @@
  * A process is served while it has large mappings.  What is known of a mapping is kept, so
  * the bound on waste holds as long as the mapping is not cut.
  *
+ * A process with a CPU quota is not served: the daemon's helpers would clear pages while the
+ * kernel lets the process wait, at the expense of others.  Whether it has one is read
+ * with its mappings, so one that is set later ends the serving.
+ *
  * Behaves badly with a process that touches all of its memory before it is found.  That
  * takes 50 ms, or longer if there are thousands of processes.
  */
@@ -31,6 +35,8 @@
 
 #define SERVED_MAX 256
 #define MAPPINGS_MAX 32
+/* As read from /proc/PID/comm, with its end. */
+#define NAME_BYTES 32
 /* The most processes in the list, and pages by which a process must have grown: 1 MiB. */
 #define LISTED_MAX 32768
 #define GROWN_PAGES 256
@@ -52,7 +58,7 @@ struct sizes {
 
 struct served {
 	struct remote_process process;
-	char name[32];
+	char name[NAME_BYTES];
 	uint64_t maps_due_ns;
 	struct sizes sizes; /* when its mappings were read */
 	uint64_t grown_ns; /* when they were seen to change */
@@ -65,6 +71,7 @@ struct served {
 struct listed {
 	pid_t pid;
 	unsigned long resident;
+	bool told; /* that it has a CPU quota */
 };
 
 static struct served *all_served[SERVED_MAX];
@@ -247,7 +254,8 @@ static bool read_if_due(struct served *served, uint64_t now)
 	began = now_ns();
 	/* After an exec there is another address space under the same number. */
 	if (!remote_is_there(&served->process) ||
-	    !read_sizes(served->process.pid, &sizes))
+	    !read_sizes(served->process.pid, &sizes) ||
+	    remote_has_cpu_quota(served->process.pid))
 		return false;
 	remote_note_group(&served->process);
 	grew = sizes.resident != served->sizes.resident;
@@ -312,12 +320,11 @@ static bool has_memory_of(const struct remote_process *process)
 }
 
 /* Whatever the process calls itself, it is one line. */
-static void read_name(struct served *served)
+static void read_name(pid_t pid, char name[NAME_BYTES])
 {
-	system_text(served->name, sizeof(served->name), "/proc/%d/comm",
-		    served->process.pid);
-	served->name[strcspn(served->name, "\n")] = '\0';
-	for (char *at = served->name; *at; at++)
+	system_text(name, NAME_BYTES, "/proc/%d/comm", pid);
+	name[strcspn(name, "\n")] = '\0';
+	for (char *at = name; *at; at++)
 		if (!isprint((unsigned char)*at))
 			*at = '?';
 }
@@ -368,7 +375,7 @@ static void begin_serving(pid_t pid)
 		free(served);
 		return;
 	}
-	read_name(served);
+	read_name(pid, served->name);
 	served->grown_ns = now_ns();
 	all_served[nr_served++] = served;
 }
@@ -382,29 +389,46 @@ static int compare_pids(const void *a, const void *b)
 	return (first->pid > second->pid) - (first->pid < second->pid);
 }
 
-/* Pages that it had when it was listed before. */
-static unsigned long resident_before(pid_t pid, unsigned nr)
+/* What was seen of it when it was listed before. */
+static struct listed listed_before(pid_t pid, unsigned nr)
 {
 	struct listed key = { .pid = pid };
 	const struct listed *found =
 		bsearch(&key, all_listed, nr, sizeof(key), compare_pids);
 
-	return found ? found->resident : 0;
+	return found ? *found : key;
 }
 
-static void consider_process(pid_t pid, unsigned long before,
-			     unsigned long *resident)
+static void say_quota(pid_t pid)
 {
+	char name[NAME_BYTES];
+
+	read_name(pid, name);
+	fprintf(stderr,
+		"ktaskd: %s (%d): not served, its control group has a CPU quota\n",
+		name, pid);
+}
+
+static void consider_process(struct listed *listed)
+{
+	unsigned long before = listed->resident;
+	pid_t pid = listed->pid;
 	struct sizes sizes;
 
 	if (!read_sizes(pid, &sizes))
 		return;
-	*resident = sizes.resident;
+	listed->resident = sizes.resident;
 	if (sizes.resident < before + GROWN_PAGES ||
 	    sizes.all < REMOTE_LEAST_BYTES / REMOTE_PAGE || pid == getpid() ||
 	    is_served(pid) || !choice_has(pid))
 		return;
-	begin_serving(pid);
+	if (!remote_has_cpu_quota(pid)) {
+		begin_serving(pid);
+		return;
+	}
+	if (served_is_verbose && !listed->told)
+		say_quota(pid);
+	listed->told = true;
 }
 
 static void list_processes(void)
@@ -419,10 +443,8 @@ static void list_processes(void)
 
 		if (pid <= 0)
 			continue;
-		next[nr] = (struct listed){ .pid = pid };
-		consider_process(pid, resident_before(pid, nr_listed),
-				 &next[nr].resident);
-		nr++;
+		next[nr] = listed_before(pid, nr_listed);
+		consider_process(&next[nr++]);
 	}
 	if (dir)
 		closedir(dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * ktaskd serves whom the administrator has chosen, each within its own limits: of
- * memory, and of what the machine has.
+ * ktaskd serves whom the administrator has chosen, each within its own limits: of memory,
+ * of CPUs, and of what the machine has.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -25,6 +25,9 @@
 #define FREE_GROUP GROUP "/free"
 #define LIMITED_GROUP GROUP "/limited"
 #define BOX_GROUP GROUP "/box"
+/* The quota is that of a group above. */
+#define QUOTA GROUP "/quota/cpu.max"
+#define QUOTA_GROUP GROUP "/quota/below"
 #define OVERCOMMIT "/proc/sys/vm/overcommit_memory"
 
 #define LEN TOUCH_LEN
@@ -33,17 +36,15 @@
 #define TRIES 3
 
 static const char *const all_groups[] = {
-	FREE_GROUP,
-	LIMITED_GROUP,
-	BOX_GROUP,
-	GROUP,
+	FREE_GROUP,  LIMITED_GROUP,  BOX_GROUP,
+	QUOTA_GROUP, GROUP "/quota", GROUP,
 };
 
 #define NR_GROUPS (sizeof(all_groups) / sizeof(*all_groups))
 
 static void make_groups(void)
 {
-	static const char *const above[] = { GROUPS, GROUP };
+	static const char *const above[] = { GROUPS, GROUP, GROUP "/quota" };
 	char path[100];
 
 	mount("cgroup2", GROUPS, "cgroup2", 0, NULL);
@@ -52,7 +53,7 @@ static void make_groups(void)
 	for (size_t i = 0; i < sizeof(above) / sizeof(*above); i++) {
 		snprintf(path, sizeof(path), "%s/cgroup.subtree_control",
 			 above[i]);
-		write_file(path, "+memory");
+		write_file(path, "+memory +cpu");
 	}
 	write_file(LIMITED_GROUP "/memory.max", "67108864");
 }
@@ -143,6 +144,88 @@ static void groups_pay_for_what_is_made_and_no_more(void)
 			    unserved, charged, limited, kills);
 	else
 		say_verdict(true, __func__, NULL);
+	remove_groups();
+}
+
+/* ---- a quota of CPUs ---- */
+
+static bool has_said(const char *what)
+{
+	char text[8192], *line, *rest = text, own[20];
+
+	snprintf(own, sizeof(own), "(%d): ", getpid());
+	read_file(DAEMON_LOG, text, sizeof(text));
+	while ((line = strsep(&rest, "\n")))
+		if (strstr(line, own) && strstr(line, what))
+			return true;
+	return false;
+}
+
+/* Return: whether the daemon says so of this process, before long. */
+static bool await_saying(const char *what)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms += 10) {
+		if (has_said(what))
+			return true;
+		sleep_ms(10);
+	}
+	return false;
+}
+
+static void touch_slowly(char *memory, size_t first, size_t end)
+{
+	for (size_t page = first; page < end; page++) {
+		memory[page * PAGE] = 1;
+		if (page % BLOCK == 0)
+			sleep_ms(10);
+	}
+}
+
+/*
+ * Return: 0; 1: there was something in a page; 3: pages were made under a quota; 4: the
+ * daemon did not say that there is one, or that it ended; or TOO_FEW.
+ */
+static int touch_with_a_quota(char *memory)
+{
+	const size_t third = NR_PAGES / 3 / BLOCK * BLOCK;
+	long faults;
+	size_t absent;
+
+	if (write_file(QUOTA_GROUP "/cgroup.procs", "0") ||
+	    write_file(QUOTA, "90000 100000"))
+		return 5;
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	touch_slowly(memory, 0, third);
+	if (!await_saying("not served, its control group has a CPU quota"))
+		return 4;
+	if (count_present(memory) != third)
+		return 3;
+
+	write_file(QUOTA, "max 100000");
+	faults = count_faults();
+	if (!touch_pages(memory, third, 2 * third, false))
+		return 1;
+	if (count_faults() - faults >= (long)third / 2)
+		return TOO_FEW;
+
+	write_file(QUOTA, "90000 100000");
+	if (!await_saying("MiB made ahead"))
+		return 4;
+	absent = NR_PAGES - count_present(memory);
+	faults = count_faults();
+	touch_slowly(memory, 2 * third, NR_PAGES);
+	return count_faults() - faults >= (long)absent ? 0 : 3;
+}
+
+/* Helpers of the daemon would do what the kernel has the process wait for. */
+static void a_cpu_quota_is_not_outrun(void)
+{
+	pid_t daemon;
+
+	make_groups();
+	daemon = start_daemon("--cgroup", GROUP);
+	end_daemon(daemon, __func__,
+		   touch_until_served(NAME, touch_with_a_quota));
 	remove_groups();
 }
 
@@ -385,6 +468,7 @@ void test_chosen_processes(void)
 		return;
 	if (begin_small_pages(&sizes)) {
 		groups_pay_for_what_is_made_and_no_more();
+		a_cpu_quota_is_not_outrun();
 		whoever_pretends_gains_nothing_and_stops_nobody();
 		frontiers_that_are_faked_share_one_bound();
 		all_processes_are_served();
