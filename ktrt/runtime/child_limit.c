@@ -9,6 +9,12 @@
  * long only if nobody else can run it.  If all of its children seem to wait, the maker
  * continues.
  *
+ * On a single core a maker that goes on keeps others from running its children, so that
+ * nobody finds out whether they are brief.  So a maker of TRIAL children stands still until
+ * all are complete, once its worker has done so many tasks that this pays.  None of those
+ * children waits for what the maker does later.  From then on it does tasks of that function
+ * at once if they are brief.
+ *
  * Locking: rt.h.
  */
 #include "func_kinds.h"
@@ -124,6 +130,43 @@ static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 	return true;
 }
 
+/* On a single core: has the newest child a function that may be brief, and that no maker has
+ * stood still for?  @func: which. */
+static bool wants_trial(struct worker *w, const struct ktrt_task *parent,
+			ktrt_func *func)
+{
+	struct ktrt_task *task = pop_own(w);
+	bool is_child;
+
+	if (!task)
+		return false;
+	is_child = task->parent == parent;
+	*func = task_func(task);
+	task_ready(w, task);
+	return is_child && func_kind(*func) != FUNC_LONG &&
+	       !func_is_tried(*func);
+}
+
+/* Have another worker do all children, unless they wait for something; the one that is being
+ * made counts, but nobody can do it yet. */
+static void try_children(struct worker *w, struct ktrt_task *parent)
+{
+	ktrt_func func;
+
+	if (w->grants) {
+		w->grants--;
+		return;
+	}
+	if (at_peek(&w->counts.tasks) < rt.trial_after || threads_at_limit() ||
+	    !wants_trial(w, parent, &func))
+		return;
+	sleep_until_left(w, parent, 1);
+	if (task_outstanding(parent) > 1)
+		w->grants = TRIAL_PAUSE;
+	else if (func_kind(func) != FUNC_UNKNOWN)
+		func_note_tried(func);
+}
+
 /* After an attached thread has found no task that it may run, it skips so many checks. */
 #define VISIT_PAUSE 4
 
@@ -159,12 +202,14 @@ void child_limit_apply(struct worker *w, struct ktrt_task *parent)
 	int32_t nr = task_outstanding(parent);
 
 	count_up(&w->made);
-	if (likely(!exceeds_limit(nr, rt.options.max_children)))
-		return;
-	if (w->grants)
-		w->grants--;
-	else
-		reduce_children(w, parent);
+	if (unlikely(exceeds_limit(nr, rt.options.max_children))) {
+		if (w->grants)
+			w->grants--;
+		else
+			reduce_children(w, parent);
+	} else if (unlikely(rt.nr_cores == 1) && nr >= TRIAL && !w->outer) {
+		try_children(w, parent);
+	}
 }
 
 int spawn_beside_limit(struct worker *w, ktrt_func func, void *arg,

@@ -11,8 +11,13 @@
  * Workers time some of the tasks that others made, and some nodes of graphs that attached
  * threads run.
  *
- * Locking: there is none.  What is known of a function is one word of rt.funcs, which
- * any worker reads and writes atomically.  Of two that learn at once one counts.
+ * On a single core nobody runs tasks while their maker goes on, and that a function is brief
+ * says nothing if it was run later.  So there a maker stands still for its children, and
+ * functions are also noted whose tasks were all complete meanwhile (child_limit.c).
+ *
+ * Locking: there is none.  What is known of a function is one word of rt.funcs, and one of
+ * rt.tried, which any worker reads and writes atomically.  Of two that learn at once one
+ * counts.
  */
 #ifndef RUNTIME_FUNC_KINDS_H
 #define RUNTIME_FUNC_KINDS_H
@@ -51,6 +56,28 @@ static inline void func_classify(ktrt_func func, bool brief)
 
 	if (now != kind && func != ktrt_dispatch)
 		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
+}
+
+static inline uint64_t *func_tried(ktrt_func func)
+{
+	return &rt.tried[(uintptr_t)func / 16 % FUNCS_KNOWN];
+}
+
+/* Did tasks of it return while their maker stood still?  Only asked on a single core. */
+static inline bool func_is_tried(ktrt_func func)
+{
+	return at_peek(func_tried(func)) == (uintptr_t)func;
+}
+
+static inline void func_note_tried(ktrt_func func)
+{
+	at_poke(func_tried(func), (uint64_t)(uintptr_t)func);
+}
+
+/* May its maker do a task of it at once, before it goes on? */
+static inline bool func_suits_maker(ktrt_func func)
+{
+	return func_is_brief(func) && (rt.nr_cores > 1 || func_is_tried(func));
 }
 
 /* Four arguments, and the function that takes them; see ktrt_spawn_args(). */

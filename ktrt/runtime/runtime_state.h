@@ -48,6 +48,9 @@ struct runtime {
 	uint64_t spin_ns;
 	/* Tests change it before there are nodes */
 	struct node_times nodes_judged;
+	/* On a single core makers try children once a worker has done so many tasks; tests
+	 * change it */
+	uint64_t trial_after;
 	unsigned nr_slots; /* entries of ->workers and ->loaded, */
 	unsigned slots_per_cache; /* of these, for each last-level cache */
 
@@ -64,6 +67,7 @@ struct runtime {
 	/* How many groups were ever cancelled, plus 1 if there is ->trace; A */
 	uint32_t cancels;
 	uint32_t failures; /* did a task fail, ever?  A */
+	uint32_t plenty; /* so many tasks in a queue; task_sched.h; I */
 	struct trace *trace; /* or NULL: see trace.h; I */
 	struct core *cores; /* I */
 	struct node_queue *node_queues; /* one a node; I */
@@ -83,6 +87,7 @@ struct runtime {
 	const struct umt_core *counts;
 
 	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind(); A */
+	uint64_t tried[FUNCS_KNOWN]; /* see func_is_tried(); A */
 
 	CACHE_ALIGNED uint32_t attached; /* G, A */
 	uint32_t nr_threads; /* A */

@@ -158,7 +158,7 @@ static inline bool does_at_once(struct worker *w, ktrt_func func)
 	if (unlikely(w->current->flags & TASK_FINAL))
 		return false;
 	if (unlikely(w->at_once != func))
-		w->at_once = func_is_brief(func) ? func : NULL;
+		w->at_once = func_suits_maker(func) ? func : NULL;
 	return w->at_once;
 }
 
@@ -182,7 +182,7 @@ queue_child_here(struct worker *w, struct ktrt_task *task)
 		return;
 	}
 	w->at_once = NULL;
-	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core &&
+	if (unlikely(deque_holds(&w->deque, rt.plenty)) && w->core &&
 	    !at_peek(&w->deque.plenty))
 		sched_plenty(w);
 	child_made(w, task->parent);

@@ -24,7 +24,7 @@ void sched_plenty(struct worker *w)
 {
 	at_store_seq(&w->deque.plenty, 1);
 	/* Thieves may have been faster; from here on they see it. */
-	if (deque_size(&w->deque) < QUEUE_PLENTY / 2)
+	if (deque_size(&w->deque) < rt.plenty / 2)
 		at_store(&w->deque.plenty, 0);
 }
 

@@ -15,13 +15,15 @@
 
 /* ---- task_sched.c ---- */
 
-/* Tasks in a queue that suffice for all cores, and no more than caches hold.  Half of
- * them are for thieves, while the owner does a task. */
+/* rt.plenty: tasks in a queue that suffice for all cores, and no more than caches hold.  Half
+ * of them are for thieves, while the owner does a task.  On a single core thieves only come
+ * when it blocks. */
 #define QUEUE_PLENTY 256
+#define QUEUE_PLENTY_ALONE 16
 
 /*
- * The worker's queue holds QUEUE_PLENTY tasks.  Its ->plenty is set, and tasks may be
- * done at once, until somebody takes a task and finds less than half of that left.
+ * The worker's queue holds plenty of tasks.  Its ->plenty is set, and tasks may be done at
+ * once, until somebody takes a task and finds less than half of that left.
  */
 void sched_plenty(struct worker *w);
 
@@ -44,7 +46,7 @@ queue_own(struct worker *w, struct ktrt_task *task)
 static inline void taken_from(struct worker *w)
 {
 	if (at_load_seq(&w->deque.plenty) &&
-	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
+	    deque_size(&w->deque) < rt.plenty / 2)
 		at_store(&w->deque.plenty, 0);
 }
 

@@ -39,6 +39,9 @@ static int fill_and_descend(void *arg)
 
 	func_classify(do_nothing, true);
 	func_classify(descend_further, true);
+	/* There is one core. */
+	func_note_tried(do_nothing);
+	func_note_tried(descend_further);
 	for (int i = 0; i < FILLING; i++)
 		if (ktrt_spawn(do_nothing, NULL))
 			return -ENOMEM;

@@ -20,6 +20,7 @@ static inline void bare_runtime_begin(const cpu_set_t *cpus, unsigned nr_cpus,
 	assert_int_equal(cores_lay_out(cpus, CPU_SETSIZE, nr_cpus), 0);
 	rt.options.max_threads = max_threads;
 	rt.options.flags = KTRT_UNBOUND;
+	rt.plenty = QUEUE_PLENTY;
 	rt.leader_fd = -1;
 	pthread_mutex_init(&rt.pool_lock, NULL);
 	pool_init(&rt.tasks, sizeof(struct ktrt_task));
