@@ -8,6 +8,7 @@
  * Names: PATTERN, metg-PATTERN[-WIDTH][-uneven], wide-NODES-NS, making-PATTERN[-WIDTH],
  * running-PATTERN[-WIDTH].
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 #define PART_RUNS 100
 #define TIMED_RUNS 25
 #define METG_MOST 1e6
-#define METG_PATIENCE_NS 10000000000
+#define MOST_THREADS 256
 
 static struct task_graph graph = { WIDTH, TASKS / WIDTH, NULL };
 /* What each task computes, in ns; 0: nothing; below 0: it checks those before. */
@@ -251,15 +252,59 @@ static double time_part(const char *name)
 static double time_runs(void)
 {
 	uint64_t start;
+	long nr = 0;
 
 	run_graphs(2);
 	start = now_ns();
-	run_graphs(TIMED_RUNS);
-	return (double)(now_ns() - start) /
-	       (TIMED_RUNS * graph.width * graph.steps);
+	do
+		nr += run_graphs(TIMED_RUNS);
+	while (beside_others() && now_ns() - start < BESIDE_NS);
+	return (double)(now_ns() - start) / (double)nr;
 }
 
-/* Of all threads' time, how much is that of tasks of @ns; for 40 ms or more. */
+/* A window of METG; beside others many turns of theirs. */
+static uint64_t window_ns = 40000000;
+static uint64_t patience_ns = 10000000000;
+/* Of a CPU's time, what a thread gets that only computes. */
+static double fair_share = 1;
+
+static void *compute_until(void *end_ns)
+{
+	double *used_ns = malloc(sizeof(*used_ns));
+
+	if (!used_ns)
+		abort();
+	while (now_ns() < *(const uint64_t *)end_ns)
+		;
+	*used_ns = thread_ns();
+	return used_ns;
+}
+
+void graph_begin(int threads)
+{
+	uint64_t start = now_ns(), end = start + BESIDE_NS;
+	pthread_t ids[MOST_THREADS];
+	double used_ns = 0;
+
+	if (!beside_others())
+		return;
+	for (int i = 0; i < threads; i++)
+		if (i == MOST_THREADS ||
+		    pthread_create(&ids[i], NULL, compute_until, &end))
+			abort();
+	for (int i = 0; i < threads; i++) {
+		double *used;
+
+		pthread_join(ids[i], (void **)&used);
+		used_ns += *used;
+		free(used);
+	}
+	fair_share = used_ns / (double)(now_ns() - start) / threads;
+	window_ns *= 10;
+	patience_ns *= 10;
+}
+
+/* Of all threads' time, how much is that of tasks of @ns; of what they can get. */
 static double find_efficiency(double ns, int threads)
 {
 	uint64_t start = now_ns();
@@ -268,8 +313,8 @@ static double find_efficiency(double ns, int threads)
 	task_ns = (int)ns;
 	do
 		tasks_ns += run_graphs(1) * (double)task_ns;
-	while (now_ns() - start < 40000000);
-	return tasks_ns / (double)(now_ns() - start) / threads;
+	while (now_ns() - start < window_ns);
+	return tasks_ns / (double)(now_ns() - start) / threads / fair_share;
 }
 
 #define WINDOWS 3
@@ -305,7 +350,7 @@ static double find_metg(int threads)
 		least = 0.7 * ns * (1 / share - 1);
 		ns = least > ns * 1.1 ? least : ns * 1.1;
 		/* Not on a machine that others use half of. */
-		if (ns > METG_MOST || now_ns() - start > METG_PATIENCE_NS)
+		if (ns > METG_MOST || now_ns() - start > patience_ns)
 			return NO_FIGURE;
 	}
 	while (ns > less * 1.1) {

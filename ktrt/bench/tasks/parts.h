@@ -17,8 +17,16 @@ double thread_ns(void);
 /* Of @nr, which it sorts. */
 double median_of(double *values, int nr);
 
+/* Do processes compute beside it that run.pl has made?  Then times are means of BESIDE_NS: a
+ * case may be shorter than one turn of theirs. */
+bool beside_others(void);
+#define BESIDE_NS 1000000000
+
 /* Is that the name of a case of a graph?  Then that graph is chosen. */
 bool graph_choose(const char *name);
+
+/* Before the runtime begins: beside others, what do threads get that only compute? */
+void graph_begin(int threads);
 
 #define NO_FIGURE -2.0
 

@@ -11,7 +11,9 @@
 # DIRECTORY has the programs, bench-tasks-NAME; those that are missing are named, with
 # the reason where bench-tasks-NAME.why says one.  A CASE may be a set: programs,
 # graphs, blocking, metg, or of that a width: metg-2, metg-8, metg-64.  FILE is for
-# all times, as JSON.  --busy: beside so many processes that compute all the time.
+# all times, as JSON.  --busy: beside so many processes that compute all the time.  Then
+# times of programs and graphs are means of a second, and "metg-" is of the time that as many
+# threads get that only compute.
 #
 # The threads of OpenMP spin after a parallel region, for up to 200 ms: only
 # for "wake", which is about an idle runtime, they are told not to.  "futex" is
@@ -89,6 +91,7 @@ my @cases = (
 	['nearest', $cpus, 'the same with five neighbours, ns each'],
 	['fft', $cpus, 'a graph, each point after itself and a partner, ns each'],
 	['metg-stencil', $cpus, 'the time of tasks with half of all time theirs, ns'],
+	['wide-8-0', $cpus, '8 independent empty nodes, ns each'],
 	['wide-1024-0', $cpus, '1024 independent empty nodes, ns each'],
 	['wide-1024-1000', $cpus, 'the same of 1 us'],
 	['nested', $cpus, 'sweeps, a task each, of cells of 10 us, a task each, ns a cell'],
@@ -291,6 +294,7 @@ sub compute_beside
 	}
 }
 
+$ENV{BENCH_TASKS_BUSY} = $busy if $busy;
 my $load = (split ' ', `cat /proc/loadavg`)[0] // '?';
 compute_beside();
 print "$cpus CPUs, medians of $rounds rounds, load average $load before",
