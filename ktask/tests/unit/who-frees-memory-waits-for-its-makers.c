@@ -36,6 +36,15 @@ void shim_made_drop(const void *addr, size_t len)
 {
 }
 
+enum shim_why ahead_objection(void)
+{
+	return SHIM_NR_WHY;
+}
+
+void shim_decline(enum shim_why why, size_t len)
+{
+}
+
 void real_sleep(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
