@@ -153,12 +153,27 @@ static void measure_file(const char *name, const struct pool *pool, long pages,
 	tell_times(&times);
 }
 
+/* What is not huge takes as long as small pages do, and must not pass for huge. */
+static void tell_if_small(const char *name, size_t len, int advice)
+{
+	long kib = (long)(len / 1024);
+	long huge_kib;
+
+	if (advice != MADV_HUGEPAGE)
+		return;
+	huge_kib = number_in("/proc/self/smaps_rollup", "AnonHugePages:");
+	if (huge_kib < kib)
+		note_line("%s: %ld of %ld KiB are in huge pages", name,
+			  huge_kib, kib);
+}
+
 static void time_munmap(struct times *times, size_t len, int advice)
 {
 	char *addr = map_memory(len, advice);
 	struct timing timing;
 
 	populate_memory(addr, len);
+	tell_if_small(times->name, len, advice);
 	timing = begin_timing();
 	munmap(addr, len);
 	end_timing(times, &timing);
@@ -173,6 +188,7 @@ static void time_exit(struct times *times, size_t len, int advice)
 
 	if (pid == 0) {
 		populate_memory(map_memory(len, advice), len);
+		tell_if_small(times->name, len, advice);
 		*timing = begin_timing();
 		_exit(0);
 	}
