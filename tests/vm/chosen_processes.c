@@ -393,13 +393,6 @@ static void frontiers_that_are_faked_share_one_bound(void)
 
 /* ---- who is chosen ---- */
 
-static void all_processes_are_served(void)
-{
-	pid_t daemon = start_daemon("--all", NULL);
-
-	end_daemon(daemon, __func__, touch_until_served("anybody", touch_all));
-}
-
 /* What a container sees: processes, mounts and control groups of its own. */
 static int touch_as_first_process(char *memory)
 {
@@ -471,11 +464,8 @@ void test_chosen_processes(void)
 		a_cpu_quota_is_not_outrun();
 		whoever_pretends_gains_nothing_and_stops_nobody();
 		frontiers_that_are_faked_share_one_bound();
-		all_processes_are_served();
 		a_container_is_served("a-chosen-container-is-served",
 				      "--cgroup", BOX_GROUP);
-		a_container_is_served("containers-are-among-all", "--all",
-				      NULL);
 		two_processes_are_served_alike();
 	}
 	end_small_pages(&sizes);
