@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* A process has a CPU quota if its control group has one, or a group above that one, in
  * either version of control groups. */
-#include <sched.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 
-#include "ktest.h"
+#include "support/own_groups.h"
 
 #include "util/cpu_quota.h"
 
-#define ROOT "/sys/fs/cgroup"
-#define GROUPS ROOT "/of-the-process"
-
-static void write_text(const char *path, const char *text)
+static void begin_groups(void)
 {
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	assert_true(fprintf(file, "%s\n", text) > 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-/* Control groups of our own, which nobody else sees. */
-static void cover_groups(void)
-{
-	if (unshare(CLONE_NEWNS))
-		ktest_skip("no mount namespace");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("tmpfs", ROOT, "tmpfs", 0, NULL))
-		ktest_skip("nothing may be mounted");
+	cover_groups();
 	assert_int_equal(mkdir(ROOT "/a", 0755), 0);
 	assert_int_equal(mkdir(ROOT "/a/b", 0755), 0);
 	assert_int_equal(mkdir(ROOT "/cpu", 0755), 0);
@@ -50,7 +29,7 @@ static void see_quota(const char *file, const char *quota, const char *none)
 
 static void the_second_version_is_read_up_the_tree(void **state)
 {
-	cover_groups();
+	begin_groups();
 	write_text(GROUPS, "0::/a/b");
 	see_quota(ROOT "/a/b/cpu.max", "50000 100000", "max 100000");
 	see_quota(ROOT "/a/cpu.max", "150000 100000", "max 100000");
@@ -66,7 +45,7 @@ static void the_first_version_is_read_up_the_tree(void **state)
 		"12:cpu:/a/b\n11:cpuacct:/\n0::/",
 	};
 
-	cover_groups();
+	begin_groups();
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(lines); i++) {
 		write_text(GROUPS, lines[i]);
 		see_quota(ROOT "/cpu/a/b/cpu.cfs_quota_us", "50000", "-1");
@@ -76,7 +55,7 @@ static void the_first_version_is_read_up_the_tree(void **state)
 
 static void another_group_does_not_count(void **state)
 {
-	cover_groups();
+	begin_groups();
 	write_text(ROOT "/a/b/cpu.max", "50000 100000");
 	write_text(ROOT "/cpu/a/b/cpu.cfs_quota_us", "50000");
 	write_text(GROUPS, "3:cpu,cpuacct:/a\n2:cpuset:/a/b\n0::/a");
@@ -90,7 +69,7 @@ static void a_text_that_is_too_long_counts_as_a_quota(void **state)
 {
 	static char text[9000];
 
-	cover_groups();
+	begin_groups();
 	memset(text, 'x', sizeof(text) - 1);
 	memcpy(text, "1:name=own:/", strlen("1:name=own:/"));
 	write_text(GROUPS, text);

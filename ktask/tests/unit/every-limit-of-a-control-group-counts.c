@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* What a process may have is the least of its control group's limits and those of the
  * groups above it: memory.max and memory.high alike. */
-#include <sched.h>
 #include <stdio.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 
-#include "ktest.h"
+#include "support/own_groups.h"
 
 #include "util/memory.h"
-
-#define ROOT "/sys/fs/cgroup"
-#define GROUPS ROOT "/of-the-process"
-
-static void write_text(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	assert_true(fprintf(file, "%s\n", text) > 0);
-	assert_int_equal(fclose(file), 0);
-}
 
 static void fill_groups(void)
 {
@@ -29,16 +14,6 @@ static void fill_groups(void)
 	write_text(ROOT "/a/memory.current", "1000");
 	write_text(ROOT "/a/b/memory.current", "300");
 	write_text(GROUPS, "0::/a/b");
-}
-
-/* Control groups of our own, which nobody else sees. */
-static void cover_groups(void)
-{
-	if (unshare(CLONE_NEWNS))
-		ktest_skip("no mount namespace");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("tmpfs", ROOT, "tmpfs", 0, NULL))
-		ktest_skip("nothing may be mounted");
 }
 
 static void the_least_limit_counts(void **state)
