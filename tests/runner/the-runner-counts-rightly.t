@@ -504,6 +504,10 @@ END
 	       'echo "ok 1 - two: c"; echo 1..1'), 2, 0, 1, qr/^shaky: .*parts failed/m);
 	counts('and may fail again', $parts->('twice_parts',
 	       'echo "not ok 1 - two: c"; echo 1..1; exit 1'), 1, 1, 1, qr/^# right$/m);
+	counts('a random test is repeated with its seed', script('random',
+	       'test "$KTASK_TEST_SEED" != 77 || exit 0' . "\n"
+	       . 'echo "# seed: KTASK_TEST_SEED=77"; exit 1'), 1, 0, 0,
+	       qr/^shaky: .*random failed/m);
 	$ENV{KTASK_TEST_AGAIN} = 'anything';
 	counts('nobody else asks for that', script('unasked',
 	       'test -z "$KTASK_TEST_AGAIN"'), 1, 0, 0);

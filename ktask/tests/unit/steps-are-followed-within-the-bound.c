@@ -50,6 +50,11 @@ static void touch_one(struct play *play, size_t at)
 	touched[page] = present[page] = 1;
 }
 
+static size_t jump_pages(const struct play *play)
+{
+	return play->nr_pages / 8 + play->step / 2;
+}
+
 static void touch_some(struct play *play, size_t nr)
 {
 	for (; nr && play->at < play->nr_pages; nr--) {
@@ -58,7 +63,7 @@ static void touch_some(struct play *play, size_t nr)
 		if (play->walk == JUMPS && play->at > play->nr_pages / 2 &&
 		    !play->jumped) {
 			play->jumped = true;
-			play->at += play->nr_pages / 8 + play->step / 2;
+			play->at += jump_pages(play);
 			continue;
 		}
 		if (play->walk == RANDOM) {
@@ -141,10 +146,20 @@ static void watch_steps(struct play *play)
 	play->work = play->window.end;
 }
 
+/*
+ * Who jumps a multiple of his steps comes upon pages that were made for him, and upon the
+ * mark of that window: he is taken for who has touched what he left out.
+ */
+static bool jumps_in_step(const struct play *play)
+{
+	return play->walk == JUMPS && !(jump_pages(play) % play->step);
+}
+
 static void check_bound(const struct play *play)
 {
 	size_t bound = ahead_first_pages(play->nr_pages) +
-		       play->nr_touched * AHEAD_WASTE_PERCENT / 100;
+		       play->nr_touched * AHEAD_WASTE_PERCENT / 100 +
+		       (jumps_in_step(play) ? 4 * AHEAD_BLOCK_PAGES : 0);
 
 	if (play->nr_wasted > bound)
 		fail_msg(
