@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Programs that touch memory, plain and in the ways of having it made before: one table.
 
-    ktask/bench/ahead/run.py BUILD [--rounds N] [--mib N] [--limit S] [--output FILE] [WORD...]
+    ktask/bench/ahead/run.py BUILD [--rounds N] [--mib N] [--limit S] [--machine NAME]
+        [--output FILE] [WORD...]
 
 A row is a program, a side a way of running it (sides.py, rows.py).  In a round all sides
 of a row run, one after the other, each round begins with another, and ratios are of
@@ -11,8 +12,8 @@ untimed.  A row ends after its rounds, or with the round in which its limit of s
 passes.  WORDs choose rows with one of them in their names.
 
 FILE (BUILD/bench-ahead.json) has every run; rows that it has from before are kept, so
-that rows can be measured one by one.  `make results` makes the table of
-bench/data/ahead.json, which has the same format.
+that rows can be measured one by one, and on several machines.  `make results` makes the
+table of bench/data/ahead.json, which has the same format.
 
 A program that is not installed is told, and so it stands in FILE.  On a busy machine the
 figures are worth little: the load stands beside them.
@@ -56,7 +57,7 @@ def measure(row, options, ktask):
 def record(row, options, runs, load):
     found = {
         "claim": row.name, "unit": row.unit, "goals": row.goals, "memory": row.memory_goal,
-        "mib": options.mib, "date": datetime.date.today().isoformat(),
+        "mib": options.mib, "machine": options.machine, "date": datetime.date.today().isoformat(),
         "load": [load, round(os.getloadavg()[0], 2)], "values": {}, "most_mib": {},
     }
     for name, values in runs.items():
@@ -94,7 +95,7 @@ def write_all(path, found):
     """Rows in the order of rows.py; those that are no more stay at the end."""
     order = {name: index for index, name in enumerate(rows.NAMES)}
     found.sort(key=lambda row: order.get(row["claim"], len(order)))
-    text = json.dumps({"title": rows.TITLE, "machine": "D", "command": "make bench-ahead",
+    text = json.dumps({"title": rows.TITLE, "command": "make bench-ahead",
                        "sides": sides.TITLES, "rows": found}, indent=1)
     with open(path + ".new", "w", encoding="ascii") as file:
         file.write(text + "\n")
@@ -120,6 +121,7 @@ def read_options():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--mib", type=int, default=4096)
     parser.add_argument("--limit", type=float, default=600)
+    parser.add_argument("--machine", default="this one", help="a key of machines.json")
     parser.add_argument("--output")
     parser.add_argument("--list", action="store_true", help="the names of all rows")
     parser.add_argument("words", nargs="*")

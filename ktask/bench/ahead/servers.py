@@ -3,6 +3,7 @@
 
 Owns the servers: none outlives the run that started it.
 """
+import datetime
 import glob
 import os
 import shlex
@@ -19,7 +20,11 @@ use texts;
 create table texts.numbered (n int primary key, text char(250)) engine=innodb character set latin1;
 insert into texts.numbered select seq, concat(md5(seq), repeat('y', 210)) from seq_1_to_%d;
 """
-SCAN_TABLE = "select count(*) from texts.numbered where text like '%q%';\n"
+# A server that reads its statements from a file says nothing; it writes the time to files.
+SCAN_TABLE = """select sysdate(6) into outfile '{0}.begin';
+select count(*) from texts.numbered where text like '%q%';
+select sysdate(6) into outfile '{0}.end';
+"""
 # A table above a quarter of the buffers would be read through a ring of 256 KiB.
 PARTS = 5
 # Rows of a MiB of such a table, nearly.
@@ -42,8 +47,27 @@ def libraries(build, program):
 
 # ---- MariaDB ----
 
+class Statements:
+    """What sides.Command is for a program: a whole server that reads its statements from a
+    file and ends; the seconds of its scan, and its memory."""
+
+    def __init__(self, command, times):
+        self.command, self.times = command, times
+
+    def run(self):
+        _, mib = self.command.run()
+        begin, end = map(self.read_time, ("begin", "end"))
+        return (end - begin).total_seconds(), mib
+
+    def read_time(self, name):
+        path = f"{self.times}.{name}"
+        with open(path, encoding="ascii") as file:
+            found = datetime.datetime.fromisoformat(file.read().strip())
+        os.unlink(path)
+        return found
+
+
 def mariadb(build, directory, mib):
-    """A whole server that reads its statements from a file, and ends."""
     path = ":".join([os.environ["PATH"], "/usr/sbin", os.path.join(unpacked(build), "usr/sbin")])
     server = shutil.which("mariadbd", path=path)
     if not server:
@@ -58,26 +82,29 @@ def mariadb(build, directory, mib):
     if server.startswith(unpacked(build)) and share:
         words.append("--lc-messages-dir=" + share[0])
     environment = libraries(build, server)
-    filled = subprocess.run(words, input=(FILL_TABLE % (mib << 11)).encode(), check=False,
+    rows = mib * 9 // 10 * ROWS_OF_MIB
+    filled = subprocess.run(words, input=(FILL_TABLE % rows).encode(), check=False,
                             env={**os.environ, **environment}, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE)
     if filled.returncode:
         sys.exit("ktask: bench: MariaDB: " + filled.stderr.decode()[-500:])
     scan = os.path.join(directory, "scan.sql")
+    times = os.path.join(directory, "scanned")
     with open(scan, "w", encoding="ascii") as file:
-        file.write(SCAN_TABLE)
+        file.write(SCAN_TABLE.format(times))
 
-    def shell(prefix, quiet=" 2>/dev/null"):
-        assign = [f"{name}={value}" for name, value in environment.items()]
-        return ["sh", "-c", f"exec env {shlex.join(assign + prefix + words)} <{shlex.quote(scan)}"
-                + quiet]
+    def server_of(*prefix, **more):
+        assign = [f"{name}={value}" for name, value in {**environment, **more}.items()]
+        line = shlex.join(assign + list(prefix) + words)
+        return Statements(sides.Command(["sh", "-c", f"exec env {line} <{shlex.quote(scan)} "
+                                         "2>/dev/null"]), times)
 
-    ktask = os.path.join(build, "ktask")
+    run = [os.path.join(build, "ktask"), "run"]
     return {
-        "plain": sides.Command(shell([])),
-        "ktask": sides.Command(shell([ktask, "run", "--"])),
-        "tunable": sides.Command(shell([]), sides.HUGE),
-        "present": sides.prefaulted(ktask, shell([], "")),
+        "plain": server_of(),
+        "ktask": server_of(*run, "--"),
+        "tunable": server_of(**sides.HUGE),
+        "present": server_of(*run, "--prefault=wait", "--"),
     }
 
 

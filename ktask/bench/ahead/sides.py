@@ -68,11 +68,15 @@ def shimmed(ktask, words, *options):
 
 
 def of_program(ktask, words, present=None):
-    """A program as a user starts it."""
+    """A program as a user starts it.  Its source is not ours, so all that it maps is made
+    for it, in the call that maps it: by one thread, as the flag does, and by all."""
+    before = ["--ahead=off", "--prefault=wait"]
     found = {
         "plain": Command(words),
         "ktask": Command(shimmed(ktask, words)),
         "tunable": Command(words, HUGE),
+        "populate": Command(shimmed(ktask, words, "--threads=1", *before)),
+        "threads": Command(shimmed(ktask, words, *before)),
     }
     if present:
         found["present"] = present
