@@ -17,7 +17,6 @@
  * Behaves badly with a process that touches all of its memory before it is found.  That
  * takes 50 ms, or longer if there are thousands of processes.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +31,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/memory.h"
+#include "util/shown_text.h"
 
 #define SERVED_MAX 256
 #define MAPPINGS_MAX 32
@@ -322,11 +322,13 @@ static bool has_memory_of(const struct remote_process *process)
 /* Whatever the process calls itself, it is one line. */
 static void read_name(pid_t pid, char name[NAME_BYTES])
 {
+	size_t length;
+
 	system_text(name, NAME_BYTES, "/proc/%d/comm", pid);
-	name[strcspn(name, "\n")] = '\0';
-	for (char *at = name; *at; at++)
-		if (!isprint((unsigned char)*at))
-			*at = '?';
+	length = strlen(name);
+	if (length && name[length - 1] == '\n')
+		name[length - 1] = '\0';
+	text_show(name);
 }
 
 /* Nothing that was made ahead of it is left: it may begin anew. */

@@ -152,13 +152,18 @@ static inline bool may_be_watched(const void *block)
 		0);
 }
 
+/* Return: the block, which may be watched from now on. */
+static inline void *tell_of(void *block, size_t size, const void *caller)
+{
+	if (is_large(size) && block)
+		shim_ahead_block(block, size, caller);
+	return block;
+}
+
 KTASK_API void *malloc(size_t size)
 {
-	void *block = get_next()->malloc(size);
-
-	if (is_large(size) && block)
-		shim_ahead_block(block, size, __builtin_return_address(0));
-	return block;
+	return tell_of(get_next()->malloc(size), size,
+		       __builtin_return_address(0));
 }
 
 KTASK_API void *calloc(size_t nr, size_t size)
@@ -168,67 +173,49 @@ KTASK_API void *calloc(size_t nr, size_t size)
 
 	if (__builtin_mul_overflow(nr, size, &bytes))
 		return block;
-	if (is_large(bytes) && block)
-		shim_ahead_block(block, bytes, __builtin_return_address(0));
-	return block;
+	return tell_of(block, bytes, __builtin_return_address(0));
 }
 
 /* It moves the block, or not: the kernel may do it, by mremap(). */
 KTASK_API void *realloc(void *block, size_t size)
 {
-	void *moved;
-
 	if (may_be_watched(block))
 		shim_ahead_stop_block(block, true);
-	moved = get_next()->realloc(block, size);
-	if (is_large(size) && moved)
-		shim_ahead_block(moved, size, __builtin_return_address(0));
-	return moved;
+	return tell_of(get_next()->realloc(block, size), size,
+		       __builtin_return_address(0));
 }
 
 KTASK_API void *aligned_alloc(size_t align, size_t size)
 {
-	void *block = get_next()->aligned_alloc(align, size);
-
-	if (is_large(size) && block)
-		shim_ahead_block(block, size, __builtin_return_address(0));
-	return block;
+	return tell_of(get_next()->aligned_alloc(align, size), size,
+		       __builtin_return_address(0));
 }
 
 KTASK_API void *memalign(size_t align, size_t size)
 {
-	void *block = get_next()->memalign(align, size);
-
-	if (is_large(size) && block)
-		shim_ahead_block(block, size, __builtin_return_address(0));
-	return block;
+	return tell_of(get_next()->memalign(align, size), size,
+		       __builtin_return_address(0));
 }
 
 KTASK_API int posix_memalign(void **block, size_t align, size_t size)
 {
 	int error = get_next()->posix_memalign(block, align, size);
 
-	if (is_large(size) && !error)
-		shim_ahead_block(*block, size, __builtin_return_address(0));
+	if (!error)
+		tell_of(*block, size, __builtin_return_address(0));
 	return error;
 }
 
 KTASK_API void *valloc(size_t size)
 {
-	void *block = get_next()->valloc(size);
-
-	if (is_large(size) && block)
-		shim_ahead_block(block, size, __builtin_return_address(0));
-	return block;
+	return tell_of(get_next()->valloc(size), size,
+		       __builtin_return_address(0));
 }
 
 KTASK_API void *pvalloc(size_t size)
 {
-	void *block = get_next()->pvalloc(size);
-
-	if (is_large(size) && block)
-		shim_ahead_block(block, size, __builtin_return_address(0));
-	return block;
+	return tell_of(get_next()->pvalloc(size), size,
+		       __builtin_return_address(0));
 }
 
 KTASK_API void free(void *block)
