@@ -336,7 +336,8 @@ static void append_smallness(struct report_line *line)
 {
 	unsigned long long largest = atomic_load(&shim_largest_small);
 
-	report_append(line, ": no call was on ");
+	report_append(line,
+		      ": no call that makes or gives back memory was on ");
 	report_append_size(line, shim_min_bytes);
 	report_append(line, " or more");
 	if (largest) {

@@ -37,7 +37,7 @@ summaries() {
 
 @test "nothing large: how large the largest was" {
 	reported small
-	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
+	has 1 'run: took over nothing: no call that makes or gives back memory was on 32.0 MiB or more (the largest: 128.0 KiB)'
 	[ "$(wc -l <"$REPORT")" = 1 ]
 }
 
@@ -62,7 +62,7 @@ had() {
 	had 64 0
 	reported many-small
 	had 128 128
-	has 1 'run: took over nothing: no call was on 32.0 MiB or more; its memory came by little at a time, so that nothing lay ahead'
+	has 1 'run: took over nothing: no call that makes or gives back memory was on 32.0 MiB or more; its memory came by little at a time, so that nothing lay ahead'
 }
 
 @test "memory that is mapped and touched: what would make it present" {
@@ -155,7 +155,7 @@ had() {
 @test "a child of fork has a line of its own" {
 	reported fork
 	summaries 2
-	has 2 'run: took over nothing: no call was on 32.0 MiB or more'
+	has 2 'run: took over nothing: no call that makes or gives back memory was on 32.0 MiB or more'
 }
 
 @test "a child by a bare clone has a line of its own if it calls exit" {
@@ -171,7 +171,7 @@ had() {
 	has 1 "run: took over 2 calls on 128.0 MiB$HAD; then it called exec to become another program"
 	summaries 2
 	[ "$(grep -c 'mmap: 2 calls' "$REPORT")" = 1 ]
-	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
+	has 1 'run: took over nothing: no call that makes or gives back memory was on 32.0 MiB or more (the largest: 128.0 KiB)'
 	# All of it is one process.
 	[ "$(grep -o '[0-9]*)$' "$REPORT" | sort -u | wc -l)" = 1 ]
 }

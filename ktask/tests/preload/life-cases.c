@@ -326,6 +326,15 @@ static const char *in_truncated(void)
 	return wrong;
 }
 
+/* Address space for 64 MiB, and no memory. */
+static const char *in_reserved(void)
+{
+	void *addr = mmap(NULL, (size_t)64 << 20, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return addr == MAP_FAILED ? "nothing was mapped" : NULL;
+}
+
 static const struct {
 	const char *name;
 	const char *(*run)(void);
@@ -343,6 +352,7 @@ static const struct {
 	{ "malloc", in_malloc },
 	{ "all-closed", in_all_closed },
 	{ "truncated", in_truncated },
+	{ "reserved", in_reserved },
 };
 
 int main(int argc, char **argv)

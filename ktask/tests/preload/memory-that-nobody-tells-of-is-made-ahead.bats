@@ -160,7 +160,7 @@ made_by() {
 @test "of small blocks of tcmalloc nothing is, and the program is as without" {
 	installed libtcmalloc_minimal
 	grows "$PROGRAMS/ahead-growth" small-blocks
-	grep -q 'took over nothing: no call was on 32.0 MiB or more' "$REPORT"
+	grep -q 'took over nothing: no call that makes or gives back memory was on 32.0 MiB or more' "$REPORT"
 }
 
 @test "of slices of a Go program with a part of C, and little in vain" {

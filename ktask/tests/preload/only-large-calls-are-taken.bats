@@ -19,8 +19,14 @@ load shim.bash
 @test "a wrong KTASK_RUN_MIN counts as not set" {
 	for wrong in "" 0 -1 12x 99999999999999999999; do
 		KTASK_RUN_MIN=$wrong shimmed "$PROGRAMS/life-cases" constructor
-		nothing_taken "no call was on 32.0 MiB or more"
+		nothing_taken "no call that makes or gives back memory was on 32.0 MiB or more"
 	done
+}
+
+@test "a large call that neither makes memory nor gives it back is not denied" {
+	unset KTASK_RUN_MIN
+	KTASK_RUN_OPS=mmap shimmed "$PROGRAMS/life-cases" reserved
+	nothing_taken "no call that makes or gives back memory was on 32.0 MiB or more (the largest: 8.0 MiB)"
 }
 
 @test "KTASK_RUN_OPS names the calls that are taken" {
