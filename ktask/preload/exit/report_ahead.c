@@ -22,9 +22,14 @@ static void append_seconds(struct report_line *line, const atomic_ullong *ns)
 static void append_unmade(struct report_line *line, const atomic_ullong *nr,
 			  const char *why)
 {
-	if (atomic_load(nr))
-		report_append(line, "; nothing in %llu: %s", atomic_load(nr),
-			      why);
+	unsigned long long unmade = atomic_load(nr),
+			   mappings = atomic_load(&shim_counts.ahead.mappings);
+
+	if (unmade && mappings == 1)
+		report_append(line, "; the reason: %s", why);
+	else if (unmade)
+		report_append(line, "; nothing in %llu of %llu mappings: %s",
+			      unmade, mappings, why);
 }
 
 static void append_made(struct report_line *line)
