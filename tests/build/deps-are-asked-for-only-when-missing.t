@@ -78,7 +78,8 @@ is($status, 0, 'elsewhere it goes on');
 like($said, qr/not Debian.*gcc make libx-dev/, 'and says what is wanted');
 
 # What tests can do without, on a machine with these and on one without.
-for my $case (['go', 'NEED_OF_TESTS', 'go'], ['cargo', 'NEED_OF_CRATES', 'rust']) {
+for my $case (['go', 'NEED_OF_TESTS', 'go'], ['jlink', 'NEED_OF_TESTS', 'jvm'],
+	      ['cargo', 'NEED_OF_CRATES', 'rust']) {
 	my ($tool, $groups, $group) = @$case;
 
 	for my $has (0, 1) {
