@@ -313,6 +313,68 @@ static void who_waits_for_a_permit_is_no_helper_yet(void **state)
 	assert_int_equal(ktest_in_child(list_own_job, NULL), 0);
 }
 
+/* The list has a permit twice, which has moved from one job to the other meanwhile. */
+static int other_entry;
+
+static bool hide_the_other(long number, const long args[6], long *result)
+{
+	if (number != SYS_sched_getattr || (uint32_t)args[0] != FIRST)
+		return false;
+	syscalls_answer = NULL;
+	permits_show_helpers(other_entry, 0);
+	return false;
+}
+
+/* Of this process; other users have jobs, too. */
+static unsigned sum_helpers(struct ktask_permits_info *permits)
+{
+	struct ktask_job_info jobs[256] = { KTASK_JOB_INFO_INIT };
+	unsigned nr = (unsigned)ktask_jobs(jobs, 256, permits), sum = 0;
+
+	for (unsigned i = 0; i < nr && i < 256; i++)
+		if (jobs[i].pid == getpid())
+			sum += jobs[i].helpers;
+	return sum;
+}
+
+static int list_while_moving(void *arg)
+{
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
+	bool for_ever = *(bool *)arg;
+	int entry;
+
+	one_permit();
+	entry = permits_entry_begin(1, "one", 1, kt_now_ns());
+	other_entry = permits_entry_begin(1, "other", 1, kt_now_ns());
+	ktest_check(permits_take(FIRST) == 0);
+	permits_show_helpers(entry, 1);
+	permits_show_helpers(other_entry, 1);
+	if (!for_ever)
+		syscalls_answer = hide_the_other;
+	ktest_check(sum_helpers(&permits) == 1);
+	ktest_check(!syscalls_answer);
+	ktest_check(permits.used == 1);
+	permits_entry_end(entry);
+	permits_entry_end(other_entry);
+	permits_put(0);
+	return 0;
+}
+
+static void a_permit_that_moves_during_a_list_is_listed_once(void **state)
+{
+	bool for_ever = false;
+
+	assert_int_equal(ktest_in_child(list_while_moving, &for_ever), 0);
+}
+
+/* The helper that gives it back gets no CPU before it says so. */
+static void so_is_one_that_two_jobs_claim_for_long(void **state)
+{
+	bool for_ever = true;
+
+	assert_int_equal(ktest_in_child(list_while_moving, &for_ever), 0);
+}
+
 /* ---- while a permit is yielded ---- */
 
 #define YIELD_UNITS 20000
@@ -427,6 +489,8 @@ int main(void)
 		KTEST(a_permit_that_moves_behind_a_count_is_counted_once),
 		KTEST(a_permit_that_moves_during_a_count_is_counted_once),
 		KTEST(nor_is_it_overlooked),
+		KTEST(a_permit_that_moves_during_a_list_is_listed_once),
+		KTEST(so_is_one_that_two_jobs_claim_for_long),
 		KTEST(who_waits_for_a_permit_is_no_helper_yet),
 		KTEST(who_yields_a_permit_is_no_helper_any_more),
 	};
