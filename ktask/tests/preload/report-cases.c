@@ -524,8 +524,8 @@ static int case_exec_beside_work(char **argv)
 {
 	int policy = -1;
 
-	/* One that begins to work just behind the look for those is left low. */
-	for (int i = 0; i < 50 && (policy < 0 || policy == SCHED_IDLE); i++)
+	/* Who begins just then is left low; policy and nice value are of two moments. */
+	for (int i = 0; i < 50 && policy != SCHED_OTHER; i++)
 		policy = try_exec_beside_work();
 	puts(policy < 0		     ? "no helper"
 	     : policy == SCHED_IDLE  ? "left low"
