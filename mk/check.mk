@@ -154,13 +154,15 @@ day = $(if $(findstring command,$(origin DAY)),$(DAY))
 day_unless_asked = $(KTASK_TEST_DAY)
 # make check EXCUSED=tests/bare/excused: no other reason that something is not installed.
 excused = $(if $(findstring command,$(origin EXCUSED)),--excused '$(EXCUSED)')
+# make check TEST_JOBS=8: so many test programs at once, for a machine that others keep busy.
+test_jobs = $(if $(findstring command,$(origin TEST_JOBS)),--jobs '$(TEST_JOBS)')
 run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 	KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' \
 	KTASK_TEST_DAY='$(or $(day),$(day_unless_asked))' \
 	LTP_SOURCE='$(if $(LTP_SOURCE),$(abspath $(LTP_SOURCE)))' tests/run --build $(B) \
-	$(excused) $(2) $(call only,$(1))
+	$(excused) $(test_jobs) $(2) $(call only,$(1))
 
 # make check DAY=all: also what is left to other days (tests/support/Sample.pm)
 
