@@ -18,12 +18,17 @@ int32_t task_outstanding(const struct ktrt_task *task)
 
 #define WAIT_SPINS 2000
 /* After so many searches that find only other tasks than descendants, a waiter stops spinning. */
-#define WAIT_MISSES 7
+#define WAIT_MISSES 11
+/* For so many rounds, some 10 us, it searches often: tasks that depend on each other may be
+ * as brief as the pause between two searches. */
+#define WAIT_EAGER 512
 
-/* Search in quick succession at first, then every 64 rounds. */
+/* Search in quick succession at first, then every 8 rounds, later every 64. */
 static inline bool is_time_to_check(unsigned round)
 {
-	return !((round + 1) & (round < 63 ? round : 63));
+	unsigned most = round < WAIT_EAGER ? 7 : 63;
+
+	return !((round + 1) & (round < most ? round : most));
 }
 
 struct ktrt_task *task_spin(struct worker *w, struct ktrt_task *task)
