@@ -94,7 +94,7 @@ TASKS_MAIN := $(call obj,$(patsubst %,ktrt/bench/%.c,tasks/main tasks/graphs \
 $(call obj,ktrt/bench/tasks/main.c ktrt/bench/programs/kernels.c): \
 	KT_CFLAGS += -falign-functions=64 -falign-loops=64
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex \
-	$(OUT)/bench/bench-tasks-alone
+	$(OUT)/bench/bench-tasks-alone $(OUT)/bench/bench-tasks-least
 TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 	$(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
 	$(if $(HAVE_libomp),$(OUT)/bench/bench-tasks-libomp) \
@@ -116,6 +116,11 @@ $(OUT)/bench/bench-tasks-ktrtxx: $(OBJ)/ktrt/bench/tasks/ktrtxx.o \
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAIN)
+	$(make_directory)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+$(OUT)/bench/bench-tasks-least: $(call obj,ktrt/bench/tasks/least.c) $(TASKS_MAIN)
 	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)

@@ -36,7 +36,8 @@
 # times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
 # from dependences.  A worker asks "ktrt" for the run of a graph, and in "ktrt-attached" an
 # attached thread.  "tbb" counts by hand, "tbb-flow" is its flow graph.  "metg-" is
-# the task time at which half of the cores' time is the tasks', of 4,000 tasks; the
+# the task time at which half of the cores' time is the tasks', of 4,000 tasks; "least" is
+# no runtime but the least that any does that makes them from dependences; the
 # set has each pattern with 2, 8 and 64 points, and with tasks of that time on average
 # ("uneven": 0 to 2 of it).  "wide-NODES-NS" is the briefest of 300 runs of nodes
 # without edges.
@@ -65,7 +66,7 @@ GetOptions('rounds=i' => \$rounds, 'busy=i' => \$busy, 'only=s' => \$only,
 	or die "usage: run.pl [--rounds N] [--busy N] [--only CASE,...] [--output FILE] DIRECTORY\n";
 my $directory = shift;
 my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep ktrt-attached libgomp libomp tbb tbb-flow
-	       taskflow go tokio futex alone);
+	       taskflow go tokio futex alone least);
 my @peers = grep { -x program($_) } @names;
 my $patterns = qr/stencil|nearest|fft|all_to_all|trivial/;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
@@ -216,6 +217,7 @@ sub measure
 	my $program = program($name);
 	return () if $name eq 'futex' && $case !~ /^(?:wake|idle)/;
 	return () if $name eq 'alone' && ($threads > 1 || !$programs{$case});
+	return () if $name eq 'least' && $case !~ /^metg-/;
 	return () if $name =~ /^(?:go|tokio)$/ && $case !~ /^block/;
 	return () if $name =~ /-(?:dep|flow|attached)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
 	my $within = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
@@ -246,7 +248,7 @@ sub of_best
 {
 	my ($figure, $times, $case) = @_;
 	my ($best) = sort { $a <=> $b } map { $figure->(@{$times->{$_} // []}) // () }
-		grep { !/^(?:ktrt|futex|alone)/ && !($case eq 'wake-task' && $_ eq 'libomp') } @peers;
+		grep { !/^(?:ktrt|futex|alone|least)/ && !($case eq 'wake-task' && $_ eq 'libomp') } @peers;
 	my $own = $figure->(@{$times->{ktrt} // []});
 
 	return defined $best && defined $own ? sprintf('%.3f', $own / $best) : '-';
