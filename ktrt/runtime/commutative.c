@@ -19,85 +19,84 @@
  */
 #include "dependences.h"
 
-void turns_init(struct turns *turns)
+void turns_init(struct epoch *epoch)
 {
-	turns->first = NULL;
-	turns->end = &turns->first;
-	turns->lock = LOCK_FREE;
-	turns->taken = false;
+	epoch->lock = LOCK_FREE;
+	epoch->turns.first = NULL;
+	epoch->turns.end = NULL;
 }
 
 /* The next turn that the task needs, in the order of epochs' addresses; NULL: it has all. */
-static struct access *next_turn(const struct ktrt_task *task,
-				const struct epoch *behind)
+static struct epoch *next_turn(const struct ktrt_task *task,
+			       const struct epoch *behind)
 {
-	struct access *next = NULL;
+	struct epoch *next = NULL;
 
 	for (uint32_t i = 0; i < task->nr_access; i++) {
-		struct access *access = &task->access[i];
+		struct epoch *epoch = access_epoch(&task->access[i]);
 
-		if (epoch_mode(access->epoch) != KTRT_COMMUTATIVE ||
-		    (uintptr_t)access->epoch <= (uintptr_t)behind)
+		if (epoch_mode(epoch) != KTRT_COMMUTATIVE ||
+		    (uintptr_t)epoch <= (uintptr_t)behind)
 			continue;
-		if (!next || (uintptr_t)access->epoch < (uintptr_t)next->epoch)
-			next = access;
+		if (!next || (uintptr_t)epoch < (uintptr_t)next)
+			next = epoch;
 	}
 	return next;
 }
 
 /* Return: true if it is the task's turn.  Otherwise another thread may take the task as soon
  * as the lock is dropped. */
-static bool take_turn(struct access *access)
+static bool take_turn(struct ktrt_task *task, struct epoch *epoch)
 {
-	struct turns *turns = &access->epoch->turns;
+	struct turns *turns = &epoch->turns;
 	bool free;
 
-	lock_take(&turns->lock, RANK_INNER);
-	free = !turns->taken;
-	turns->taken = true;
-	if (!free) {
-		access->next = NULL;
-		*turns->end = access;
-		turns->end = &access->next;
+	lock_take(&epoch->lock, RANK_INNER);
+	free = !turns->end;
+	if (free) {
+		turns->end = &turns->first;
+	} else {
+		task->next = NULL;
+		*turns->end = task;
+		turns->end = &task->next;
 	}
-	lock_drop(&turns->lock, RANK_INNER);
+	lock_drop(&epoch->lock, RANK_INNER);
 	return free;
 }
 
 /* Give up the turn.  Return: the member whose turn it is now, or NULL. */
-static struct access *give_turn(struct turns *turns)
+static struct ktrt_task *give_turn(struct epoch *epoch)
 {
-	struct access *next;
+	struct turns *turns = &epoch->turns;
+	struct ktrt_task *next;
 
-	lock_take(&turns->lock, RANK_INNER);
+	lock_take(&epoch->lock, RANK_INNER);
 	next = turns->first;
-	if (next) {
+	if (next)
 		turns->first = next->next;
-		if (!turns->first)
-			turns->end = &turns->first;
-	}
-	turns->taken = next;
-	lock_drop(&turns->lock, RANK_INNER);
+	if (!turns->first)
+		turns->end = next ? &turns->first : NULL;
+	lock_drop(&epoch->lock, RANK_INNER);
 	return next;
 }
 
 /* The task has its turn at this datum: it is skipped if the datum is spoilt. */
-static void see_datum(const struct access *access)
+static void see_datum(struct ktrt_task *task, const struct epoch *epoch)
 {
-	if (unlikely(at_peek(&access->epoch->kind) & EPOCH_LEAVES))
-		task_spoil(access->task);
+	if (unlikely(at_peek(&epoch->kind) & EPOCH_LEAVES))
+		task_spoil(task);
 }
 
 /* Take all turns after that at @has, or all if that is NULL.  Return: false if the task has to
  * wait for one. */
 static bool take_turns(struct ktrt_task *task, const struct epoch *has)
 {
-	struct access *access = next_turn(task, has);
+	struct epoch *epoch = next_turn(task, has);
 
-	for (; access; access = next_turn(task, access->epoch)) {
-		if (!take_turn(access))
+	for (; epoch; epoch = next_turn(task, epoch)) {
+		if (!take_turn(task, epoch))
 			return false;
-		see_datum(access);
+		see_datum(task, epoch);
 	}
 	at_or(&task->flags, TASK_HAS_TURNS);
 	return true;
@@ -111,15 +110,15 @@ bool turns_take(struct ktrt_task *task)
 void turns_give(struct ktrt_task *task, struct ready *ready)
 {
 	for (uint32_t i = 0; i < task->nr_access; i++) {
-		struct epoch *epoch = task->access[i].epoch;
-		struct access *access = NULL;
+		struct epoch *epoch = access_epoch(&task->access[i]);
+		struct ktrt_task *next = NULL;
 
 		if (epoch_mode(epoch) == KTRT_COMMUTATIVE)
-			access = give_turn(&epoch->turns);
-		if (!access)
+			next = give_turn(epoch);
+		if (!next)
 			continue;
-		see_datum(access);
-		if (take_turns(access->task, epoch))
-			ready_add(ready, access->task);
+		see_datum(next, epoch);
+		if (take_turns(next, epoch))
+			ready_add(ready, next);
 	}
 }

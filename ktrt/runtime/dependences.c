@@ -13,25 +13,39 @@
 
 /* ---- chains ---- */
 
-/* Let the task wait for the epoch.  Return: false if the epoch has started. */
-static bool epoch_wait(struct epoch *epoch, struct access *access)
+/* A small record of those that were reserved for the task. */
+static inline void *take_fresh(struct worker *w, struct record **fresh)
 {
-	struct access *head = at_load(&epoch->waiting);
+	struct record *record = *fresh;
 
-	do {
-		if (head == EPOCH_STARTED)
-			return false;
-		access->next = head;
-	} while (!at_cas(&epoch->waiting, &head, access));
-	return true;
+	if (likely(!record))
+		return pool_get(&rt.smalls, &w->smalls);
+	*fresh = record->next;
+	return record;
 }
 
-/* All members are complete and no other thread uses the epoch: use it again. */
-static void epoch_renew(struct epoch *epoch)
+/* List the task as the next one that waits, as number @nr.  It does so only once ->state
+ * counts it. */
+static inline void list_waiter(struct worker *w, struct epoch *epoch,
+			       struct ktrt_task *task, uint32_t nr,
+			       struct record **fresh)
 {
-	epoch->waiting = EPOCH_STARTED;
-	epoch->sibling = NULL;
-	at_poke(&epoch->count, 2);
+	struct waiters *more = epoch->more;
+	uint32_t most = waiters_inline(epoch_mode(epoch));
+
+	if (likely(nr < most)) {
+		epoch->waiters[nr] = task;
+		return;
+	}
+	if (!more || nr - more->first == WAITERS_MORE) {
+		struct waiters *newest = take_fresh(w, fresh);
+
+		newest->older = more;
+		newest->first = nr;
+		more = newest;
+		at_store(&epoch->more, newest);
+	}
+	more->tasks[nr - more->first] = task;
 }
 
 /* Set fields of epochs that are neither of readers nor of a writer. */
@@ -39,7 +53,7 @@ static void __attribute__((noinline))
 set_special(struct epoch *epoch, const struct ktrt_dep *dep)
 {
 	if (dep->mode == KTRT_COMMUTATIVE) {
-		turns_init(&epoch->turns);
+		turns_init(epoch);
 		return;
 	}
 	epoch->sum.of = dep->addr;
@@ -54,25 +68,52 @@ static inline void set_mode(struct epoch *epoch, unsigned mode,
 		set_special(epoch, dep);
 }
 
-/* May a task with this dependence be a member, too?  What is forgiven others find there. */
+/*
+ * May a task with this dependence be a member, too?  Readers may follow a writer.  What is
+ * forgiven others find there.
+ */
 static inline bool may_join(const struct epoch *epoch, unsigned mode,
 			    const struct ktrt_dep *dep)
 {
-	const unsigned checked = EPOCH_MODE | EPOCH_FORGIVEN;
+	unsigned kind = at_peek(&epoch->kind) & (EPOCH_MODE | EPOCH_FORGIVEN);
 
-	return (at_peek(&epoch->kind) & checked) == mode &&
-	       !mode_excludes(mode) &&
+	if (likely(mode <= KTRT_INOUT))
+		return mode == KTRT_IN && kind <= KTRT_INOUT;
+	return kind == mode &&
 	       (mode != KTRT_REDUCTION || epoch->sum.of == dep->addr);
+}
+
+static inline uintptr_t access_bits(const struct epoch *epoch, unsigned mode)
+{
+	return (uintptr_t)epoch | (mode == KTRT_IN	? ACCESS_READS
+				   : mode <= KTRT_INOUT ? ACCESS_WRITES
+							: 0);
+}
+
+/* ->state of an epoch that may start at once, but for its members. */
+static inline uint64_t started_state(unsigned mode)
+{
+	return mode_excludes(mode) ? 0 : EPOCH_STARTED;
+}
+
+/* All members are complete and no other thread uses the epoch: use it again. */
+static inline void epoch_renew(struct worker *w, struct epoch *epoch,
+			       unsigned mode)
+{
+	if (epoch->more) {
+		epoch_free_waiters(w, epoch);
+		at_poke(&epoch->more, NULL);
+	}
+	at_poke(&epoch->state, started_state(mode) + 2);
 }
 
 /* An epoch that is over and was of a reduction, or left the data spoilt. */
 static void __attribute__((noinline))
 renew_special(struct domain *domain, struct epoch *epoch, uint64_t entered,
-	      struct access *access, const struct ktrt_dep *dep)
+	      struct ktrt_task *task, const struct ktrt_dep *dep)
 {
 	bool spoilt = epoch->kind & EPOCH_LEAVES && entered > domain->forgiven;
 
-	epoch_renew(epoch);
 	if (epoch->kind & EPOCH_ADDS && may_join(epoch, dep->mode, dep)) {
 		epoch->kind = dep->mode;
 	} else {
@@ -84,65 +125,88 @@ renew_special(struct domain *domain, struct epoch *epoch, uint64_t entered,
 		return;
 	epoch->kind |= EPOCH_FOUND | EPOCH_LEAVES;
 	if (dep->mode & KTRT_IN)
-		task_spoil(access->task);
+		task_spoil(task);
 }
 
 /* Enter an epoch whose members are all complete: the task has it for itself. */
-static inline void enter_over(struct domain *domain, struct epoch *epoch,
-			      uint64_t entered, struct access *access,
-			      unsigned mode, const struct ktrt_dep *dep)
+static inline void enter_over(struct worker *w, struct domain *domain,
+			      struct epoch *epoch, uint64_t entered,
+			      struct ktrt_task *task, unsigned mode,
+			      const struct ktrt_dep *dep)
 {
-	access->epoch = epoch;
-	if (unlikely(epoch->kind & (EPOCH_ADDS | EPOCH_LEAVES))) {
-		renew_special(domain, epoch, entered, access, dep);
-		return;
-	}
-	epoch_renew(epoch);
-	set_mode(epoch, mode, dep);
+	epoch_renew(w, epoch, mode);
+	if (unlikely(epoch->kind & (EPOCH_ADDS | EPOCH_LEAVES)))
+		renew_special(domain, epoch, entered, task, dep);
+	else
+		set_mode(epoch, mode, dep);
 }
 
-static bool join_epoch(struct epoch *epoch, struct access *access)
+/* The task is touched no more if it has to wait: true. */
+static inline bool join_epoch(struct worker *w, struct epoch *epoch,
+			      struct ktrt_task *task, unsigned mode,
+			      struct record **fresh)
 {
-	at_add(&epoch->count, 1);
-	access->epoch = epoch;
-	if (epoch_wait(epoch, access))
+	uint64_t state = at_peek(&epoch->state), more = 1;
+	/* What spoils readers is what the writer leaves. */
+	unsigned spoilt = mode == KTRT_IN ? EPOCH_LEAVES : EPOCH_FOUND;
+
+	if (!(state & EPOCH_STARTED)) {
+		list_waiter(w, epoch, task, count_waiting(state), fresh);
+		more += EPOCH_WAITER;
+	}
+	if (!(at_add(&epoch->state, more) & EPOCH_STARTED))
 		return true;
-	if (unlikely(at_peek(&epoch->kind) & EPOCH_FOUND))
-		task_spoil(access->task);
+	if (unlikely(at_peek(&epoch->kind) & spoilt))
+		task_spoil(task);
 	return false;
 }
 
+/* It waits for what comes before it. */
+static inline void new_epoch(struct worker *w, struct epoch *epoch,
+			     struct ktrt_task *task, unsigned mode,
+			     const struct ktrt_dep *dep)
+{
+	bool writes = mode_excludes(mode);
+
+	epoch_init(epoch, mode, writes ? 0 : EPOCH_WAITER);
+	set_mode(epoch, mode, dep);
+	if (writes)
+		epoch->writer = task;
+	else
+		epoch->waiter = task;
+}
+
 /*
- * Let the task become a member of the chain, of its last epoch or of a new one from @fresh.
- * If the task waits for nothing else and the epochs before are over by now, it is put on
- * the list @ready.  @entered: the serial number at which the last task entered.
+ * Let the task become a member of the chain, of its last epoch or of a new one.  If the task
+ * waits for nothing else and the epochs before are over by now, it is put on the list
+ * @ready.  @entered: the serial number at which the last task entered.
  *
- * Return: true if the task must wait for earlier epochs of the chain.
+ * Return: true if the task must wait for earlier epochs, or a writer, of the chain.
  */
 static inline __attribute__((always_inline)) bool
 chain_enter(struct worker *w, struct domain *domain, struct tail *tail,
-	    uint64_t entered, struct epoch **fresh, struct access *access,
+	    uint64_t entered, struct record **fresh, struct ktrt_task *task,
 	    unsigned mode, const struct ktrt_dep *dep, struct ready *ready)
 {
-	struct epoch *last = tail->epoch;
-	struct epoch *epoch = last;
+	struct access *access = &task->access[task->nr_access++];
+	struct epoch *last = tail->epoch, *epoch = last;
 
+	access->bits = access_bits(last, mode);
 	if (last && epoch_is_over(last)) {
-		enter_over(domain, last, entered, access, mode, dep);
+		enter_over(w, domain, last, entered, task, mode, dep);
 		return false;
 	}
 	if (last && may_join(last, mode, dep))
-		return join_epoch(last, access);
-	epoch = *fresh;
-	*fresh = epoch->next;
-	epoch->next = NULL;
-	set_mode(epoch, mode, dep);
-	epoch->waiting = last ? access : EPOCH_STARTED;
-	access->next = NULL;
-	access->epoch = epoch;
+		return join_epoch(w, last, task, mode, fresh);
+	epoch = take_fresh(w, fresh);
+	access->bits = access_bits(epoch, mode);
 	tail->epoch = epoch;
-	if (!last)
+	if (!last) {
+		epoch_init(epoch, mode, started_state(mode));
+		set_mode(epoch, mode, dep);
 		return false;
+	}
+	new_epoch(w, epoch, task, mode, dep);
 	last->next = epoch;
 	epoch_put(w, last, ready);
 	return true;
@@ -150,11 +214,11 @@ chain_enter(struct worker *w, struct domain *domain, struct tail *tail,
 
 static bool __attribute__((noinline))
 chain_enter_special(struct worker *w, struct domain *domain, struct tail *tail,
-		    uint64_t entered, struct epoch **fresh,
-		    struct access *access, const struct ktrt_dep *dep,
+		    uint64_t entered, struct record **fresh,
+		    struct ktrt_task *task, const struct ktrt_dep *dep,
 		    struct ready *ready)
 {
-	return chain_enter(w, domain, tail, entered, fresh, access, dep->mode,
+	return chain_enter(w, domain, tail, entered, fresh, task, dep->mode,
 			   dep, ready);
 }
 
@@ -176,64 +240,75 @@ struct domain *deps_domain(struct ktrt_task *parent)
 }
 
 static inline int alloc_members(struct worker *w, struct ktrt_task *task,
-				size_t nr, struct epoch **fresh)
+				size_t nr)
 {
 	task->access = task->access_inline;
-	if (nr > ACCESS_INLINE) {
-		task->access = access_array_get(w, nr);
-		if (!task->access)
-			return -ENOMEM;
-		task->flags |= TASK_ACCESS_ALLOCATED;
-	}
-	while (nr--) {
-		struct epoch *epoch = epoch_new(w, KTRT_IN);
+	if (likely(nr <= ACCESS_INLINE))
+		return 0;
+	task->access = access_array_get(w, nr);
+	if (!task->access)
+		return -ENOMEM;
+	task->flags |= TASK_ACCESS_ALLOCATED;
+	return 0;
+}
 
-		if (!epoch)
+/* Each member needs one small record at most, for a new epoch or for those that wait. */
+static int reserve_smalls(struct worker *w, size_t nr, struct record **fresh)
+{
+	while (nr--) {
+		struct record *record = pool_get(&rt.smalls, &w->smalls);
+
+		if (!record)
 			return -ENOMEM;
-		epoch->next = *fresh;
-		*fresh = epoch;
+		record->next = *fresh;
+		*fresh = record;
 	}
 	return 0;
 }
 
-void deps_free_fresh(struct worker *w, struct epoch *fresh)
+/* The same for members that enter next: of what the worker keeps nothing must be taken. */
+static inline int reserve_next(struct worker *w, size_t nr,
+			       struct record **fresh)
 {
-	struct epoch *next;
+	return likely(nr <= w->smalls.nr_free) ? 0
+					       : reserve_smalls(w, nr, fresh);
+}
+
+void deps_free_fresh(struct worker *w, struct record *fresh)
+{
+	struct record *next;
 
 	for (; fresh; fresh = next) {
 		next = fresh->next;
-		epoch_free(w, fresh);
+		pool_put(&rt.smalls, &w->smalls, fresh);
 	}
 }
 
 /* Return: how many chains the task must wait for because of this one: 0 or 1. */
 static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 			     struct domain *domain, struct tail *tail,
-			     struct epoch **fresh, const struct ktrt_dep *dep,
+			     struct record **fresh, const struct ktrt_dep *dep,
 			     struct ready *ready)
 {
 	uint64_t entered = tail->serial;
 	unsigned mode = dep->mode;
-	struct access *access;
 
 	/* The task names the datum twice.  It entered by the stricter mode before. */
 	if (tail->epoch && entered == domain->serial)
 		return 0;
-	access = &task->access[task->nr_access++];
-	access->task = task;
 	tail->serial = domain->serial;
 	/* So the compiler knows below that the mode is IN, OUT or INOUT. */
 	if (unlikely(mode > KTRT_INOUT))
 		return chain_enter_special(w, domain, tail, entered, fresh,
-					   access, dep, ready);
-	return chain_enter(w, domain, tail, entered, fresh, access, mode, dep,
+					   task, dep, ready);
+	return chain_enter(w, domain, tail, entered, fresh, task, mode, dep,
 			   ready);
 }
 
 static inline uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 				 struct domain *domain,
 				 const struct ktrt_dep *dep,
-				 struct epoch **fresh)
+				 struct record **fresh)
 {
 	uint32_t waits = 0;
 	uintptr_t at, end;
@@ -303,10 +378,10 @@ static int add_one(struct worker *w, struct ktrt_task *task,
 		   struct domain *domain, const struct ktrt_dep *dep,
 		   bool *ready)
 {
-	struct epoch *fresh = epoch_new(w, dep->mode);
+	struct record *fresh = NULL;
 	struct ready met;
 
-	if (!fresh)
+	if (reserve_next(w, 1, &fresh))
 		return -ENOMEM;
 	ready_init(&met);
 	task->access = task->access_inline;
@@ -316,14 +391,13 @@ static int add_one(struct worker *w, struct ktrt_task *task,
 			       &entry_of(domain, dep_addr(dep))->tail, &fresh,
 			       dep, &met) ||
 		 met.first;
-	if (fresh)
-		epoch_free(w, fresh);
+	deps_free_fresh(w, fresh);
 	return 0;
 }
 
 static uint32_t enter_deps(struct worker *w, struct ktrt_task *task,
 			   struct domain *domain, const struct ktrt_dep *deps,
-			   size_t nr, unsigned ranks, struct epoch **fresh)
+			   size_t nr, unsigned ranks, struct record **fresh)
 {
 	uint32_t waits = 0;
 
@@ -350,12 +424,13 @@ static int add_many(struct worker *w, struct domain *domain,
 		    size_t nr, unsigned ranks, bool *ready)
 {
 	size_t members = count_members(domain, deps, nr);
-	struct epoch *fresh = NULL;
+	struct record *fresh = NULL;
 	uint32_t waits, most;
 
 	if (unlikely(ranks & 1u << RANK_REDUCES))
 		domain->sums = true;
-	if (alloc_members(w, task, members, &fresh)) {
+	if (alloc_members(w, task, members) ||
+	    reserve_next(w, members, &fresh)) {
 		deps_free_fresh(w, fresh);
 		return -ENOMEM;
 	}
@@ -412,14 +487,16 @@ int deps_prepare(struct worker *w, struct domain *domain,
 }
 
 int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
-	       struct epoch **fresh)
+	       struct record **fresh)
 {
-	return alloc_members(w, task, nr, fresh);
+	int error = alloc_members(w, task, nr);
+
+	return error ? error : reserve_smalls(w, nr, fresh);
 }
 
 uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
 		    struct domain *domain, const struct ktrt_dep *dep,
-		    struct epoch **fresh)
+		    struct record **fresh)
 {
 	return enter_dep(w, task, domain, dep, fresh);
 }

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Dependences.  The tasks that use a datum form a chain of epochs.  The members of an
- * epoch are one writer, or any number of readers, of commuting tasks, or of tasks of one
- * reduction, that follow each other directly.  They may start when all epochs before
- * theirs are over.
+ * epoch are one writer and any number of readers that follow it, or any number of
+ * readers, of commuting tasks, or of tasks of one reduction, that follow each other
+ * directly.  An epoch starts when all epochs before it are over.  Then its writer may
+ * start, and the readers when that is complete; members without a writer start at once.
  *
- *	W1 -> {R2 R3 R4} -> W5 -> {R6 ...       the last epoch is open
+ *	{W1 -> R2 R3 R4} -> {W5 -> R6 ...       the last epoch is open
  *
  * Only the parent's thread adds to chains, as it makes children one after another.
- * Any thread ends tasks.  The two meet in an epoch's count: the number of incomplete
- * members, plus one while the epoch is open to more members or has no successor.
- * Whoever takes the count to 0 starts the next epoch.  So nothing is locked, and an
- * epoch is freed as soon as it is over.
+ * Any thread ends tasks.  The two meet in one word of an epoch: the number of incomplete
+ * members, plus one while the epoch is open to more members or has no successor; how many
+ * of them wait; and whether they may start.  Whoever takes the number of members to 0
+ * starts the next epoch.  So nothing is locked, and an epoch is freed as soon as it is over.
+ *
+ * What costs is not instructions but cache lines that the thread that makes tasks and those
+ * that complete them write by turns.  So a writer and its readers share a record, which has
+ * one line, and lists the first members that wait in that line.
  *
  * If a task fails, the data that it writes is spoilt.  Each epoch passes that on to the
  * next, and members that read the data are skipped.  Data is good again after a task that
@@ -39,9 +44,9 @@
 
 /* Members that commute use the data one after another; see commutative.c. */
 struct turns {
-	struct access *first, **end; /* members that wait for their turn; Q */
-	uint32_t lock; /* Q */
-	bool taken; /* Q */
+	/* Members that wait for their turn, by ->next; Q */
+	struct ktrt_task *first;
+	struct ktrt_task **end; /* NULL: nobody has the turn; Q */
 };
 
 /* Members of a reduction add to copies, one a thread; see reduction.c. */
@@ -52,34 +57,67 @@ struct sum {
 	void **copies;
 };
 
+/* Further members that wait; N, and freed with the epoch. */
+#define WAITERS_MORE 6
+
+struct waiters {
+	struct waiters *older;
+	uint32_t first; /* how many wait besides these and younger ones */
+	struct ktrt_task *tasks[WAITERS_MORE];
+};
+
+#define WAITERS_INLINE 3
+
 struct epoch {
-	/* Members; EPOCH_STARTED when they may start; A; of a writer N */
-	struct access *waiting;
-	struct epoch *next; /* set before the count can reach 0, or NULL; N */
-	/* Ranges: the next successor of the same epoch; N; later in the list of V */
-	struct epoch *sibling;
-	uint32_t count; /* A */
-	/* enum ktrt_mode of its members; N.  Also the flags below, which members and
-	 * the thread that ends the epoch before add; A */
+	/* EPOCH_STARTED, or'ed with so many times EPOCH_WAITER as members wait to start,
+	 * and the number of members, as above; A */
+	uint64_t state;
+	struct epoch *next; /* set before it can be over, or NULL; N */
+	/* B; also read by the thread that lets these members start: A */
+	struct waiters *more;
+	/* enum ktrt_mode of the writer, or else of all members; N.  Also the flags below,
+	 * which members and the thread that ends the epoch before add; A */
 	uint32_t kind;
+	uint32_t lock; /* of the turns: Q */
 	union {
-		struct turns turns; /* KTRT_COMMUTATIVE */
-		struct sum sum; /* KTRT_REDUCTION */
+		struct ktrt_task *writer; /* N */
+		/* EPOCH_HELD: the next successor of the same epoch; N; later in the
+		 * list of V */
+		struct epoch *sibling;
+	};
+	union {
+		struct ktrt_task *waiters[WAITERS_INLINE]; /* the first; N */
+		struct {
+			struct ktrt_task *waiter; /* the same, but only one */
+			union {
+				struct turns turns; /* KTRT_COMMUTATIVE */
+				struct sum sum; /* KTRT_REDUCTION */
+			};
+		};
 	};
 };
 
-#define EPOCH_STARTED ((struct access *)1)
+#define EPOCH_WAITER (1ull << 32)
+/* Its members may start; those of a writer when that is complete.  None waits any more. */
+#define EPOCH_STARTED (1ull << 63)
 
 enum {
 	EPOCH_MODE = 15,
 	EPOCH_ADDS = KTRT_REDUCTION & ~KTRT_INOUT,
-	/* It has no members: one reference is its own until it starts. */
+	/* It has no writer, though it has that mode: its place is empty until it starts. */
 	EPOCH_HELD = 16,
 	EPOCH_FOUND = 32, /* the data was spoilt when it was started */
-	EPOCH_LEAVES = 64, /* the data is spoilt for the next epoch, */
+	/* The data is spoilt for readers that follow the writer, and for the next epoch, */
+	EPOCH_LEAVES = 64,
 	/* unless a wait has reported the failure meanwhile. */
 	EPOCH_FORGIVEN = 128,
 };
+
+/* How many wait, by the value of ->state */
+static inline uint32_t count_waiting(uint64_t state)
+{
+	return (uint32_t)((state & ~EPOCH_STARTED) / EPOCH_WAITER);
+}
 
 static inline unsigned epoch_mode(const struct epoch *epoch)
 {
@@ -87,12 +125,19 @@ static inline unsigned epoch_mode(const struct epoch *epoch)
 }
 
 /* A record of the pool that ranges.c uses, too. */
-_Static_assert(sizeof(struct epoch) <= 64, "an epoch is a small record");
+_Static_assert(sizeof(struct epoch) <= 64 && sizeof(struct waiters) <= 64,
+	       "an epoch is a small record");
 
-/* Does an epoch of this mode have one member? */
+/* Does an epoch of this mode have one writer? */
 static inline bool mode_excludes(unsigned mode)
 {
 	return (mode | KTRT_IN) == KTRT_INOUT;
+}
+
+/* How many waiting members does its record list? */
+static inline uint32_t waiters_inline(unsigned mode)
+{
+	return likely(mode <= KTRT_INOUT) ? WAITERS_INLINE : 1;
 }
 
 /* Tasks whose dependences are met, linked by ->next, oldest first. */
@@ -152,41 +197,53 @@ int deps_prepare(struct worker *w, struct domain *domain,
 		 const struct ktrt_dep *deps, size_t nr);
 /* 3: how many chains does one dependence have then? */
 size_t deps_count(const struct domain *domain, const struct ktrt_dep *dep);
-/* 4: memory for so many members, and for as many epochs, on the list *@fresh; 0 or
+/* 4: memory for so many members, and as many small records, on the list *@fresh; 0 or
  * -ENOMEM. */
 int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
-	       struct epoch **fresh);
+	       struct record **fresh);
 /* 5: the caller takes a new serial number in the domain, sets @task->pending to more than
  * the number of chains, and calls this for each dependence.  Return: how many chains the
  * task must wait for. */
 uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
 		    struct domain *domain, const struct ktrt_dep *dep,
-		    struct epoch **fresh);
-/* 6: give back the epochs that are left on the list. */
-void deps_free_fresh(struct worker *w, struct epoch *fresh);
+		    struct record **fresh);
+/* 6: give back the records that are left on the list. */
+void deps_free_fresh(struct worker *w, struct record *fresh);
 
 /* ---- epochs.c ---- */
 
-/* An epoch that is open and has no members; NULL without memory. */
+/* It is open, and has one member. */
+static inline void epoch_init(struct epoch *epoch, unsigned kind,
+			      uint64_t state)
+{
+	at_poke(&epoch->state, state + 2);
+	epoch->next = NULL;
+	at_poke(&epoch->more, NULL);
+	epoch->kind = kind;
+	epoch->writer = NULL;
+}
+
+/* NULL without memory */
 static inline struct epoch *epoch_new(struct worker *w, unsigned kind)
 {
 	struct epoch *epoch = pool_get(&rt.smalls, &w->smalls);
 
-	if (!epoch)
-		return NULL;
-	epoch->waiting = NULL;
-	epoch->next = epoch->sibling = NULL;
-	epoch->count = 2;
-	epoch->kind = kind;
+	if (epoch)
+		epoch_init(epoch, kind, 0);
 	return epoch;
 }
 
+void epoch_free_waiters(struct worker *w, struct epoch *epoch);
+
 static inline void epoch_free(struct worker *w, struct epoch *epoch)
 {
+	if (at_peek(&epoch->more))
+		epoch_free_waiters(w, epoch);
 	pool_put(&rt.smalls, w ? &w->smalls : NULL, epoch);
 }
 
-/* Decrement the count; tasks that become ready by that are added to @ready. */
+/* One member less, which is no writer, or none that is to come; tasks that become ready by
+ * that are added to @ready. */
 void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready);
 
 /* deps_done - the task is complete: it leaves its epochs */
@@ -195,7 +252,7 @@ void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready);
 /* Is the only reference left the one that keeps the epoch open? */
 static inline bool epoch_is_over(const struct epoch *epoch)
 {
-	return at_load(&epoch->count) == 1;
+	return (uint32_t)at_load(&epoch->state) == 1;
 }
 
 /* ---- domain.c ---- */
@@ -222,7 +279,7 @@ void deps_close(struct worker *w, struct ktrt_task *parent);
 
 /* ---- commutative.c ---- */
 
-void turns_init(struct turns *turns);
+void turns_init(struct epoch *epoch);
 /* The dependences of @task are met: take the turn at each of its data.  Return: false if
  * it has to wait; the task that gives up the turn then makes it ready. */
 bool turns_take(struct ktrt_task *task);

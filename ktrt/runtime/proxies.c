@@ -229,7 +229,7 @@ int proxy_enter_inside(struct worker *w, struct ktrt_task *task,
 {
 	const struct ktrt_dep whole = { dep->addr, dep->len, KTRT_INOUT };
 	struct domain *domain = task->domain;
-	struct epoch *fresh = NULL;
+	struct record *fresh = NULL;
 	uint32_t most, less;
 
 	if (deps_prepare(w, domain, &whole, 1))

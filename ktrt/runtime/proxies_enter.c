@@ -210,7 +210,7 @@ static void unmake_proxies(struct worker *w, struct ktrt_task *task)
 /* Memory for all members. */
 static int alloc_members(struct worker *w, struct domain *domain,
 			 struct ktrt_task *task, struct plan *plans, size_t nr,
-			 struct epoch **fresh)
+			 struct record **fresh)
 {
 	size_t own = 0;
 	int error = 0;
@@ -277,7 +277,7 @@ static bool settle_all(struct worker *w, struct ktrt_task *task,
 }
 
 static void enter_plans(struct worker *w, struct domain *domain,
-			struct plan *plans, size_t nr, struct epoch **fresh)
+			struct plan *plans, size_t nr, struct record **fresh)
 {
 	domain->serial++;
 	for (unsigned rank = 0; rank < NR_RANKS; rank++)
@@ -320,7 +320,7 @@ static int add_plans(struct worker *w, struct ktrt_task *task,
 		     struct plan *plans, size_t nr, bool *ready)
 {
 	struct domain *domain = deps_domain(task->parent);
-	struct epoch *fresh = NULL;
+	struct record *fresh = NULL;
 
 	if (!domain || prepare_all(w, domain, plans, nr))
 		return -ENOMEM;

@@ -62,7 +62,7 @@ static struct sum *find_sum(const struct ktrt_task *task,
 {
 	for (; task; task = task->parent)
 		for (uint32_t i = 0; i < task->nr_access; i++) {
-			struct epoch *epoch = task->access[i].epoch;
+			struct epoch *epoch = access_epoch(&task->access[i]);
 
 			if (epoch_mode(epoch) == KTRT_REDUCTION &&
 			    epoch->sum.of == reduction)

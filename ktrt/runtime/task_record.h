@@ -24,20 +24,24 @@
 #define LIVE_EVENT (1ull << 40)
 
 #define ARG_INLINE 64
-#define ACCESS_INLINE 6
+#define ACCESS_INLINE 8
 #define ACCESS_POOLS 4
 
 struct epoch;
 struct domain;
 
-/* A task in the queue for one datum; see dependences.h. */
+/* Membership of a task in an epoch, of which readers and writers say what they are: the
+ * address with the bits below; M.  See dependences.h. */
 struct access {
-	struct epoch *epoch; /* M */
-	/* The next access that waits for the epoch, or for a turn.  M; then written by the
-	 * thread that takes the list, or Q. */
-	struct access *next;
-	struct ktrt_task *task; /* M */
+	uintptr_t bits;
 };
+
+enum { ACCESS_READS = 1, ACCESS_WRITES = 2, ACCESS_ROLE = 3 };
+
+static inline struct epoch *access_epoch(const struct access *access)
+{
+	return (struct epoch *)(access->bits & ~(uintptr_t)ACCESS_ROLE);
+}
 
 enum {
 	TASK_ALWAYS = 1, /* runs even if its group is cancelled */
@@ -75,7 +79,7 @@ struct ktrt_task {
 		/* TASK_NODE: they wait for it; task_graph.h */
 		struct ktrt_task **after;
 	};
-	/* In lists of ready tasks: E; on node queues: Q */
+	/* In lists of ready tasks: E; on node queues, and where it waits for a turn: Q */
 	struct ktrt_task *next;
 	/* One more than the parent's; read as ->parent is; M, A */
 	uint32_t nesting;
@@ -119,7 +123,7 @@ struct ktrt_task {
 	};
 
 	CACHE_ALIGNED char arg_inline[ARG_INLINE]; /* M, B */
-	struct access access_inline[ACCESS_INLINE]; /* as what ->access has */
+	CACHE_ALIGNED struct access access_inline[ACCESS_INLINE]; /* M */
 
 	/* On a node queue; Q: */
 	union {

@@ -77,7 +77,7 @@ static void spoilt_data_goes_past(void)
 	assert_int_equal(nr_ran[1], 1);
 }
 
-static char bytes[100];
+static char bytes[300];
 
 /* Its children cut the data in so many parts that its end needs memory. */
 static int read_all_without_memory(void *arg)

@@ -5,7 +5,7 @@
  */
 #include "support/runs.h"
 
-#define MOST 200
+#define MOST 260
 #define TASKS (KTEST_TSAN || KTEST_ASAN ? 8 : 100)
 #define MAKERS 3
 
@@ -59,8 +59,8 @@ static int spawn_step(struct step *step)
 }
 
 /* So many that each size of memory is full, and one too many for it. */
-static const unsigned long numbers[] = { 1,  6,	 7,  10, 11, 21,
-					 22, 42, 43, 85, 86, MOST };
+static const unsigned long numbers[] = { 1,  8,	  9,   31,  32,	 63,
+					 64, 127, 128, 255, 256, MOST };
 
 static int make_steps(void *arg)
 {
