@@ -418,6 +418,24 @@ static unsigned ranks_of(const struct ktrt_dep *deps, size_t nr)
 	return ranks;
 }
 
+/*
+ * Fetch what the next task will be made of: others have used these records, and their lines
+ * are in other caches.  Fetched one by one when they are written, they took more than half of
+ * making a task.
+ */
+static inline void fetch_next(const struct worker *w)
+{
+	const struct ktrt_task *task = (const void *)w->tasks.free;
+
+	if (w->smalls.free)
+		fetch_to_write(w->smalls.free);
+	if (!task)
+		return;
+	fetch_to_write(task);
+	fetch_to_write(&task->live);
+	fetch_to_write(task->access_inline);
+}
+
 /* Any number of dependences of any kind.  Their chains exist. */
 static int add_many(struct worker *w, struct domain *domain,
 		    struct ktrt_task *task, const struct ktrt_dep *deps,
@@ -447,6 +465,7 @@ static int add_many(struct worker *w, struct domain *domain,
 		*ready = at_sub(&task->pending, most - waits) == most - waits;
 	if (unlikely(ranks & 1u << RANK_COMMUTES) && *ready)
 		*ready = turns_settle(task);
+	fetch_next(w);
 	return 0;
 }
 
