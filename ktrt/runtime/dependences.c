@@ -420,8 +420,7 @@ static unsigned ranks_of(const struct ktrt_dep *deps, size_t nr)
 
 /*
  * Fetch what the next task will be made of: others have used these records, and their lines
- * are in other caches.  Fetched one by one when they are written, they took more than half of
- * making a task.
+ * may be in other caches.
  */
 static inline void fetch_next(const struct worker *w)
 {
