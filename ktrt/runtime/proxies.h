@@ -23,7 +23,7 @@
  * External events of the task hold data that it does not name weakly: such a proxy has an
  * @end, but is complete only when the task is, too.
  *
- * Behaves badly: a proxy takes three task records, 1.5 KiB, and the memory for the proxies
+ * Behaves badly: a proxy takes three task records, 1 KiB, and the memory for the proxies
  * of a task is allocated for each task.
  *
  * proxies_enter.c enters proxies, proxies.c does everything later.
