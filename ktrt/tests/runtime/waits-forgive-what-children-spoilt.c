@@ -114,6 +114,11 @@ static int make_writing(void)
 	return spawn_whole(do_nothing, KTRT_WEAK_OUT, NULL);
 }
 
+static int make_reading(void)
+{
+	return spawn_whole(do_nothing, KTRT_WEAK_IN, NULL);
+}
+
 static int make_others(void)
 {
 	return ktrt_spawn(do_nothing, NULL);
@@ -123,6 +128,11 @@ static int make_others(void)
 static int make_part(void)
 {
 	return spawn_part(do_nothing, 1, 2, KTRT_WEAK_INOUT, NULL);
+}
+
+static int make_part_reading(void)
+{
+	return spawn_part(do_nothing, 1, 2, KTRT_WEAK_IN, NULL);
 }
 
 static int have_skipped(void *arg)
@@ -145,6 +155,38 @@ static int have_writing(void *arg)
 	return wait_for_children(make_writing);
 }
 
+static int have_reading(void *arg)
+{
+	return wait_for_children(make_reading);
+}
+
+/* They are read after the wait, and not yet ready.  What reads them is waited for. */
+static int read_before_ready(int (*make)(void))
+{
+	int error;
+
+	if (opens == AT_FIRST)
+		open_data();
+	error = make();
+	if (!error)
+		ktrt_wait();
+	if (!error)
+		error = spawn_whole(count_task, KTRT_IN, NULL);
+	if (opens == AFTER_WAIT)
+		open_data();
+	return error;
+}
+
+static int have_failing_then_read_soon(void *arg)
+{
+	return read_before_ready(make_failing);
+}
+
+static int have_reading_twice(void *arg)
+{
+	return read_before_ready(make_reading);
+}
+
 /* Of the data a part is read after the wait; so it is waited for. */
 static int have_failing_then_read(void *arg)
 {
@@ -156,6 +198,11 @@ static int have_failing_then_read(void *arg)
 static int have_others(void *arg)
 {
 	return wait_for_children(make_others);
+}
+
+static int have_part_reading(void *arg)
+{
+	return wait_for_children(make_part_reading);
 }
 
 static int have_part(void *arg)
@@ -208,6 +255,12 @@ static void expect_forgiven(ktrt_func before)
 	expect_ran(before, have_weak, KTRT_WEAK_INOUT, 1);
 	expect_ran(before, have_weak, KTRT_WEAK_OUT, 1);
 	expect_ran(before, have_writing, KTRT_WEAK_INOUT, 1);
+	expect_ran(before, have_reading, KTRT_WEAK_INOUT, 1);
+	if (opens != AFTER_TASK) {
+		expect_ran(before, have_failing_then_read_soon, KTRT_WEAK_INOUT,
+			   2);
+		expect_ran(before, have_reading_twice, KTRT_WEAK_INOUT, 2);
+	}
 	/* They are waited for. */
 	if (as_range && opens != AFTER_TASK)
 		expect_ran(before, have_failing_then_read, KTRT_WEAK_INOUT, 2);
@@ -234,8 +287,10 @@ static void others_are_as_before(void)
 	expect_ran(hold_task, have_others, KTRT_WEAK_INOUT, 1);
 	expect_ran(hold_and_fail, have_others, KTRT_WEAK_INOUT, 0);
 	expect_ran(hold_and_fail, have_others, KTRT_WEAK_OUT, 1);
-	if (as_range)
-		expect_ran(hold_and_fail, have_part, KTRT_WEAK_INOUT, 0);
+	if (!as_range)
+		return;
+	expect_ran(hold_and_fail, have_part, KTRT_WEAK_INOUT, 0);
+	expect_ran(hold_and_fail, have_part_reading, KTRT_WEAK_INOUT, 0);
 }
 
 static void kept_in_each_order(void)
