@@ -157,6 +157,9 @@ static inline bool does_at_once(struct worker *w, ktrt_func func)
 	/* The blank record has no flags, so no task that should inherit TASK_FINAL is run in it. */
 	if (unlikely(w->current->flags & TASK_FINAL))
 		return false;
+	/* An attached thread on a CPU of the program's own leaves tasks to workers. */
+	if (unlikely(!w->core && !core_below(w)))
+		return false;
 	if (unlikely(w->at_once != func))
 		w->at_once = func_suits_maker(func) ? func : NULL;
 	return w->at_once;
@@ -182,7 +185,7 @@ queue_child_here(struct worker *w, struct ktrt_task *task)
 		return;
 	}
 	w->at_once = NULL;
-	if (unlikely(deque_holds(&w->deque, rt.plenty)) && w->core &&
+	if (unlikely(deque_holds(&w->deque, rt.plenty)) &&
 	    !at_peek(&w->deque.plenty))
 		sched_plenty(w);
 	child_made(w, task->parent);

@@ -72,8 +72,13 @@ static inline struct ktrt_task *task_take_blank(struct worker *w)
 {
 	struct ktrt_task *task = w->blank, *parent = w->current;
 
-	if (unlikely(!task))
-		return task_new(w, NULL, NULL);
+	if (unlikely(!task)) {
+		task = task_new(w, NULL, NULL);
+		/* One that was lent to an attached thread's task stays with the thread. */
+		if (task)
+			task->flags = 0;
+		return task;
+	}
 	w->blank = NULL;
 	at_poke(&task->parent, parent);
 	at_poke(&task->nesting, parent->nesting + 1);

@@ -283,8 +283,8 @@ end_inside(struct worker *w, struct ktrt_task *task, int error)
 		task_ready(w, task);
 }
 
-void task_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
-		     void *arg)
+static inline void run_inside(struct worker *w, struct ktrt_task *task,
+			      ktrt_func func, void *arg)
 {
 	int error = call_task(w, task, func, arg, true);
 
@@ -292,6 +292,29 @@ void task_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
 		end_inside(w, task, error);
 	else
 		keep_blank(w, task);
+}
+
+/* An attached thread that visits no core.  The program may cancel it, but not in the middle of
+ * a task. */
+static void __attribute__((noinline))
+run_outside(struct worker *w, struct ktrt_task *task, ktrt_func func, void *arg)
+{
+	int cancel_state;
+
+	if (unlikely(!at_peek(&w->helps)))
+		at_poke(&w->helps, true);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	run_inside(w, task, func, arg);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+void task_run_inside(struct worker *w, struct ktrt_task *task, ktrt_func func,
+		     void *arg)
+{
+	if (likely(w->core))
+		run_inside(w, task, func, arg);
+	else
+		run_outside(w, task, func, arg);
 }
 
 int task_call(struct worker *w, struct ktrt_task *task, ktrt_func func,

@@ -22,6 +22,8 @@
 
 void sched_plenty(struct worker *w)
 {
+	if (unlikely(w->outer && !w->stack_least))
+		worker_read_stack(w);
 	at_store_seq(&w->deque.plenty, 1);
 	/* Thieves may have been faster; from here on they see it. */
 	if (deque_size(&w->deque) < rt.plenty / 2)

@@ -105,9 +105,8 @@ bool visit_end(struct visit *visit)
 		return false;
 	core = w->core;
 	visit->w = NULL;
-	/* Outside of calls the thread has no core.  So it runs no task at once (task.c), and
-	 * nothing may read the core through w->fast. */
-	at_store(&w->deque.plenty, 0);
+	/* Outside of calls the thread has no core, and nothing may read the core through
+	 * w->fast. */
 	w->fast = NULL;
 	at_store(&w->left, NULL);
 	if (at_peek(&w->umt))
