@@ -112,7 +112,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			task = spin_for(w, group, helps);
 		if (is_complete(group) && !task)
 			break;
-		if (!task && w->core)
+		if (!task && worker_is_inside(w))
 			task = search_wanted(w, &filter);
 		task = visit_accept(w, task);
 		if (task)

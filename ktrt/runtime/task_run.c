@@ -305,6 +305,7 @@ run_outside(struct worker *w, struct ktrt_task *task, ktrt_func func, void *arg)
 		at_poke(&w->helps, true);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	run_inside(w, task, func, arg);
+	visit_forget(w);
 	pthread_setcancelstate(cancel_state, NULL);
 }
 

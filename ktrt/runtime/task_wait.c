@@ -80,11 +80,12 @@ void task_help(struct worker *w, struct ktrt_task *task,
 		task_ready(w, task);
 }
 
-/* Check the ends of queues.  If no thread will come for tasks behind these, search all. */
+/* Check the ends of queues, on a core.  If no thread will come for tasks behind these, search
+ * all. */
 static struct ktrt_task *take_or_search(struct worker *w,
 					struct ktrt_task *above)
 {
-	struct ktrt_task *task = sched_take_below(w, above);
+	struct ktrt_task *task = w->core ? sched_take_below(w, above) : NULL;
 	struct wait_filter filter;
 
 	if (task)
@@ -115,7 +116,7 @@ await_children(struct worker *w, struct ktrt_task *task)
 			below = task_spin(w, task);
 		if (!below && !task_outstanding(task))
 			break;
-		if (!below && w->core)
+		if (!below && worker_is_inside(w))
 			below = take_or_search(w, task);
 		below = visit_accept(w, below);
 		if (below)
@@ -196,7 +197,7 @@ static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 		}
 		if (!wake_below(w) && spin_until_met(task))
 			break;
-		if (w->core && !visit_has_left(w))
+		if (worker_is_inside(w) && !visit_has_left(w))
 			other = visit_accept(w, search_wanted(w, &filter));
 		if (other)
 			task_help(w, other, NULL);
@@ -232,7 +233,7 @@ WAKE_PATH int ktrt_wait(void)
 
 	if (!w)
 		return -ESRCH;
-	if (!w->core) {
+	if (!worker_is_inside(w)) {
 		w->lone = w->current->spawned - w->waited == 1;
 		w->waited = w->current->spawned;
 	}

@@ -83,6 +83,14 @@ static void sleep_if_left(struct worker *w)
 	park_until(w, signal, LEFT_SLEEP_NS);
 }
 
+/* An attached thread that visits no core.  In a task that it does so it takes what that waits for
+ * after many yields, or leaves that to workers. */
+static void yield_outside(struct worker *w)
+{
+	if (!worker_is_inside(w) || !count_yield(w) || !do_one_here(w, false))
+		sched_yield();
+}
+
 int ktrt_yield(void)
 {
 	struct worker *w = self_worker;
@@ -91,7 +99,7 @@ int ktrt_yield(void)
 	if (!w || !rt_runs())
 		return -ESRCH;
 	if (!w->core) {
-		sched_yield();
+		yield_outside(w);
 		return 0;
 	}
 	if (!core_overloaded(w->core) && !sched_work_visible())

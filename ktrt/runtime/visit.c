@@ -134,7 +134,7 @@ static void note_left(struct worker *w, const struct ktrt_task *task,
 /* Outside of tasks a thread without a core need not have it done sooner. */
 void visit_note(struct worker *w, const struct ktrt_task *task)
 {
-	if (w->core)
+	if (worker_is_inside(w))
 		note_left(w, task, task->left_by);
 }
 
@@ -142,7 +142,7 @@ void visit_note(struct worker *w, const struct ktrt_task *task)
 void visit_leave(struct worker *w, struct ktrt_task *task)
 {
 	at_poke(&w->helps, false);
-	if (!w->core) {
+	if (!worker_is_inside(w)) {
 		task_ready(w, task);
 		return;
 	}
@@ -227,7 +227,7 @@ static void help_below(struct worker *w, struct ktrt_task *task,
 
 bool visit_may_do(struct worker *w, const struct ktrt_task *task)
 {
-	if (visit_is_over(w) || !visitor_may_run(task))
+	if (!w->core || visit_is_over(w) || !visitor_may_run(task))
 		return false;
 	visit_be_seen(w);
 	return true;

@@ -118,7 +118,7 @@ static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
 		count_up(&w->counts.steals);
 		if (is_wanted(task, filter))
 			return task;
-		node_queue_put(&rt.node_queues[w->core->node], task);
+		node_queue_put(own_node_queue(w), task);
 	}
 	return NULL;
 }

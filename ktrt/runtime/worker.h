@@ -101,8 +101,8 @@ struct worker {
 	struct umt *umt; /* the subscriber that monitors it, or NULL; A */
 	pthread_t
 		thread; /* written by the thread that makes it, read to join it */
-	/* Of an attached thread on a core: the task that it waits for and that was left to
-	 * workers, by this thread or by another one that waits for it, or NULL; A */
+	/* Of an attached thread on a core or in a task: the task that it waits for and that
+	 * was left to workers, by this thread or by another one that waits for it, or NULL; A */
 	const struct ktrt_task *left;
 	/* Its mark; if it has another one it is gone.  Read with ->left it may be of a later
 	 * note: wait_search.c; A */
@@ -140,6 +140,12 @@ bool worker_all_monitored(void);
 bool worker_all_blocked(const struct core *core);
 void worker_join_all(void);
 void worker_free_all(void);
+
+/* Is the calling thread, a worker or an attached one, in the middle of a task, or on a core? */
+static inline bool worker_is_inside(const struct worker *w)
+{
+	return w->core || w->current != w->outer;
+}
 
 /* Has the calling thread seven eighths of a worker's stack left?  false also on a stack to which
  * the program switched by itself. */

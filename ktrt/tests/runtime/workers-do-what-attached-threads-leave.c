@@ -319,6 +319,45 @@ static int have_it_wait_again(void *arg)
 	return 0;
 }
 
+/* The only worker waits for an event that comes after the attached thread's task, which that
+ * does where it makes it. */
+static int hold_for_awaited(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.group = awaited;
+	ktest_check(!ktrt_spawn_attr(hold_event, NULL, &attr));
+	return ktrt_group_wait(awaited);
+}
+
+static void *release_when_helped(void *arg)
+{
+	ktest_check(holds_soon(get(helped)));
+	ktrt_events_done(event_holder, 1);
+	return NULL;
+}
+
+/* If that loses its CPU for long the queue may hold plenty no more; then it is done later. */
+static int have_it_done_at_once(void *arg)
+{
+	pthread_t thread;
+
+	start_runtime((unsigned)(uintptr_t)arg);
+	ktest_check(!ktrt_spawn(hold_for_awaited, NULL));
+	ktest_check(holds_soon(get(holds_event)));
+	ktest_check(!pthread_create(&thread, NULL, release_when_helped, NULL));
+	for (int i = 0; i < OTHERS; i++)
+		ktest_check(!ktrt_spawn_copy(own, &other, sizeof(other)));
+	func_note_tried(call_briefly);
+	ktest_check(!ktrt_spawn(call_briefly, (void *)&once));
+	printf("# done at once: %u\n", get(helped));
+	ktest_check(!ktrt_wait());
+	ktest_check(get(others_done) == OTHERS);
+	ktest_check(!pthread_join(thread, NULL));
+	stop_runtime();
+	return 0;
+}
+
 static void try_way(ktrt_func test, unsigned wanted)
 {
 	const unsigned flags[] = { KTRT_NO_UMT, KTRT_UMT_FIRST };
@@ -366,7 +405,17 @@ static void others_are_not_taken_for_it(void **state)
 	try_way(have_it_wait_again, UNDEFERRED);
 }
 
+static void what_is_done_at_once_may_wait_too(void **state)
+{
+	try_way(have_it_done_at_once, WAIT);
+	try_way(have_it_done_at_once, GROUP_WAIT);
+	try_way(have_it_done_at_once, WAIT_FOR);
+	try_way(have_it_done_at_once, UNDEFERRED);
+	try_way(have_it_done_at_once, YIELD);
+}
+
 KTEST_MAIN(KTEST(nodes_are_done), KTEST(children_are_done),
 	   KTEST(groups_are_done), KTEST(data_is_ready),
 	   KTEST(undeferred_tasks_begin), KTEST(yields_have_it_done),
-	   KTEST(others_are_not_taken_for_it))
+	   KTEST(others_are_not_taken_for_it),
+	   KTEST(what_is_done_at_once_may_wait_too))
