@@ -538,11 +538,8 @@ int ktrt_info_get(struct ktrt_info *info)
 int ktrt_worker(void)
 {
 	struct worker *w = self_worker;
-	const struct core *core = w && rt_runs() ? w->core : NULL;
+	const struct core *core = w && rt_runs() ? worker_core(w) : NULL;
 
-	/* An attached thread does a task at once. */
-	if (!core && w && w->outer && w->current != w->outer && rt_runs())
-		core = w->below;
 	return core ? (int)core->index : -1;
 }
 

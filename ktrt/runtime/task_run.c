@@ -295,16 +295,19 @@ static inline void run_inside(struct worker *w, struct ktrt_task *task,
 }
 
 /* An attached thread that visits no core.  The program may cancel it, but not in the middle of
- * a task. */
+ * a task.  Since ktrt_spawn_begin() it may have been moved to a CPU that is not the runtime's. */
 static void __attribute__((noinline))
 run_outside(struct worker *w, struct ktrt_task *task, ktrt_func func, void *arg)
 {
+	struct core *before = w->beside;
 	int cancel_state;
 
 	if (unlikely(!at_peek(&w->helps)))
 		at_poke(&w->helps, true);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	w->beside = likely(w->below) ? w->below : rt.cores;
 	run_inside(w, task, func, arg);
+	w->beside = before;
 	visit_forget(w);
 	pthread_setcancelstate(cancel_state, NULL);
 }

@@ -195,6 +195,7 @@ int trace_call(struct worker *w, const struct ktrt_task *task, ktrt_func known,
 	struct traced traced
 		__attribute__((cleanup(log_end))) = { w, node ? task->of : task,
 						      cpu_ns(), -ECANCELED };
+	const struct core *core = worker_core(w);
 
 	log_event(w->slot,
 		  (struct trace_event){
@@ -203,8 +204,7 @@ int trace_call(struct worker *w, const struct ktrt_task *task, ktrt_func known,
 			  .b = (uintptr_t)parent,
 			  .c = (uintptr_t)known,
 			  .kind = TRACE_BEGIN,
-			  .small = (uint16_t)(w->core ? w->core->index + 1
-						      : 0) });
+			  .small = (uint16_t)(core ? core->index + 1 : 0) });
 	traced.code = func(arg);
 	return traced.code;
 }

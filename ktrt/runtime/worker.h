@@ -67,6 +67,8 @@ struct worker {
 	bool helps;
 	struct counts counts; /* A */
 	struct core *below; /* the core that it ran on when last asked; */
+	/* That of ->below when it began the task that it does without a core; */
+	struct core *beside;
 	/* Where the kernel writes its CPU, or NULL; A */
 	const uint32_t *on_cpu;
 	struct ktrt_task *outer; /* the parent of the tasks that it makes; */
@@ -145,6 +147,14 @@ void worker_free_all(void);
 static inline bool worker_is_inside(const struct worker *w)
 {
 	return w->core || w->current != w->outer;
+}
+
+/* The core of a task that runs on this thread, or NULL. */
+static inline const struct core *worker_core(const struct worker *w)
+{
+	return likely(w->core)		? w->core
+	       : w->current != w->outer ? w->beside
+					: NULL;
 }
 
 /* Has the calling thread seven eighths of a worker's stack left?  false also on a stack to which

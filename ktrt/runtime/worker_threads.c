@@ -107,7 +107,7 @@ struct worker *worker_new(unsigned cache)
 	w->yields.by = NULL;
 	w->lone = w->lent = false;
 	at_poke(&w->helps, false);
-	w->below = NULL;
+	w->below = w->beside = NULL;
 	w->on_cpu = NULL;
 	w->maker = NULL;
 	w->borrows = w->handed = false;
