@@ -91,13 +91,16 @@ static int cancel_calls(void *unused)
 static void others_are_served(unsigned backend)
 {
 	const char *name = umt_backend_name((int)backend);
+	struct umt_backends info = { .size = sizeof(info) };
 	int status;
 
 	by = backend;
 	setenv("UMT_BACKEND", name, 1);
 	status = ktest_in_child(cancel_calls, NULL);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE)
-		ktest_skip("no %s here", name);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE) {
+		umt_info(&info);
+		ktest_skip("no %s here: %s", name, info.why[backend]);
+	}
 	assert_int_equal(status, 0);
 }
 

@@ -138,7 +138,7 @@ static void of_many_that_are_ready_one_stays(void **state)
 	assert_int_equal(ktrt_start(&options), 0);
 	if (strcmp(info_now().backend, "bpf")) {
 		assert_int_equal(ktrt_stop(), 0);
-		ktest_skip("without eBPF it is not known who woke");
+		ktest_skip("the kernel tells who woke only by BPF");
 	}
 	open_pipes();
 	set(stop, 0);
