@@ -225,9 +225,13 @@ bool shim_ahead_lift(void *addr, size_t len, bool lift)
 		return false;
 	at -= at < 2 * AHEAD_BLOCK_BYTES ? at : 2 * AHEAD_BLOCK_BYTES;
 	end = end_of((void *)end, 2 * AHEAD_BLOCK_BYTES);
-	for (; joined_ranges_next(&at, end, &to); at = to)
-		found |= !real_madvise((void *)at, to - at,
-				       lift ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	for (; joined_ranges_next(&at, end, &to); at = to) {
+		int advice = lift ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+
+		/* The kernel goes on behind a hole, and says ENOMEM. */
+		found |= !real_madvise((void *)at, to - at, advice) ||
+			 errno == ENOMEM;
+	}
 	return found;
 }
 

@@ -54,3 +54,11 @@ walks() {
 @test "with huge pages beside the program's own advice, but for what is moved" {
 	walks ahead unmoved
 }
+
+# It unmaps a part of memory in which the shim took its advice back, and collapses what lies
+# beside the hole.
+@test "a collapse beside a hole" {
+	for nr in 1 2 3; do
+		walk ahead 238128983 unmoved
+	done
+}
