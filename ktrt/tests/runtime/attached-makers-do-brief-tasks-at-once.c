@@ -52,31 +52,30 @@ static void start_runtime(unsigned workers)
 	attached_thread = pthread_self();
 }
 
-/* Workers may be so fast that it never has plenty. */
-static void try_with(unsigned workers)
+static void check_thread(void)
 {
-	unsigned long here = 0;
 	int cancel_state;
 
-	start_runtime(workers);
+	assert_int_equal(get(nr_strange), 0);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
+	assert_int_equal(cancel_state, PTHREAD_CANCEL_ENABLE);
+	assert_int_equal(ktrt_worker(), -1);
+}
+
+/* Workers may be so fast that it never has plenty. */
+static void so_they_are_beside_workers(void **state)
+{
+	unsigned long here = 0;
+
+	start_runtime(0);
 	for (int i = 0; i < ATTEMPTS && !here; i++) {
 		func_classify(note_task, true);
 		func_note_tried(note_task);
 		here = make_children(note_task, NULL);
 	}
 	printf("# of %d: %lu\n", CHILDREN, here);
-	assert_true(here > 0);
-	assert_int_equal(get(nr_strange), 0);
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
-	assert_int_equal(cancel_state, PTHREAD_CANCEL_ENABLE);
-	assert_int_equal(ktrt_worker(), -1);
+	check_thread();
 	assert_int_equal(ktrt_stop(), 0);
-}
-
-static void brief_ones_are_done_at_once(void **state)
-{
-	try_with(1);
-	try_with(0);
 }
 
 /* Nobody knows what a dispatched one does. */
@@ -127,6 +126,26 @@ static void empty_queue(int code)
 	close(more_ends[0]);
 	close(more_ends[1]);
 	stop_with_one();
+}
+
+/* A function that takes long once, as where its thread loses its CPU, is brief no more. */
+static void brief_ones_are_done_at_once(void **state)
+{
+	unsigned long here;
+
+	fill_queue();
+	set(nr_done, 0);
+	set(nr_here, 0);
+	func_classify(note_task, true);
+	func_note_tried(note_task);
+	for (int i = 0; i < CHILDREN; i++)
+		assert_int_equal(ktrt_spawn(note_task, NULL), 0);
+	here = get(nr_here);
+	free_worker();
+	empty_queue(0);
+	assert_true(here > 0);
+	assert_int_equal(get(nr_done), CHILDREN);
+	check_thread();
 }
 
 /* The function is called inside the call. */
@@ -213,7 +232,7 @@ static int hold_event(void *arg)
 	return ktrt_events_add(1);
 }
 
-static const ktrt_func holds = hold_event;
+static const ktrt_func with_event = hold_event;
 
 static void what_they_leave_is_awaited(void **state)
 {
@@ -227,7 +246,7 @@ static void what_they_leave_is_awaited(void **state)
 	empty_queue(0);
 	assert_int_equal(get(nr_children), QUEUE_PLENTY_ALONE + 3);
 	fill_queue();
-	call_at_once(&holds);
+	call_at_once(&with_event);
 	free_worker();
 	ktrt_events_done(event_holder, 1);
 	empty_queue(0);
@@ -404,7 +423,8 @@ static void one_may_end_the_thread(void **state)
 }
 
 KTEST_MAIN(KTEST(one_may_end_the_thread), KTEST(brief_ones_are_done_at_once),
-	   KTEST(others_are_queued), KTEST(tasks_know_a_core_wherever_they_are),
+	   KTEST(so_they_are_beside_workers), KTEST(others_are_queued),
+	   KTEST(tasks_know_a_core_wherever_they_are),
 	   KTEST(what_they_leave_is_awaited), KTEST(their_codes_are_told),
 	   KTEST(they_may_block), KTEST(they_may_call_what_any_task_may),
 	   KTEST(those_with_attributes_are_queued))
