@@ -40,6 +40,9 @@
 /* The most processes in the list, and pages by which a process must have grown: 1 MiB. */
 #define LISTED_MAX 32768
 #define GROWN_PAGES 256
+/* Of so many lists one has those without memory: threads of the kernel, of which a small
+ * machine has more than processes, and what has ended. */
+#define EMPTY_LISTS 16
 /* The time between two readings of all processes, and of the mappings of one; at least
  * COST_TIMES the time of reading. */
 #define LIST_NS 50000000
@@ -71,13 +74,14 @@ struct served {
 struct listed {
 	pid_t pid;
 	unsigned long resident;
+	bool empty; /* it had no memory */
 	bool told; /* that it has a CPU quota */
 };
 
 static struct served *all_served[SERVED_MAX];
 static unsigned nr_served;
 static struct listed all_listed[LISTED_MAX];
-static unsigned nr_listed;
+static unsigned nr_listed, nr_lists;
 static uint64_t list_due_ns;
 
 static uint64_t now_ns(void)
@@ -417,8 +421,11 @@ static void consider_process(struct listed *listed)
 	pid_t pid = listed->pid;
 	struct sizes sizes;
 
+	if (listed->empty && ((unsigned)pid + nr_lists) % EMPTY_LISTS)
+		return;
 	if (!read_sizes(pid, &sizes))
 		return;
+	listed->empty = !sizes.all;
 	listed->resident = sizes.resident;
 	if (sizes.resident < before + GROWN_PAGES ||
 	    sizes.all < REMOTE_LEAST_BYTES / REMOTE_PAGE || pid == getpid() ||
@@ -440,6 +447,7 @@ static void list_processes(void)
 	struct dirent *entry;
 	unsigned nr = 0;
 
+	nr_lists++;
 	while (dir && nr < LISTED_MAX && (entry = readdir(dir))) {
 		pid_t pid = atoi(entry->d_name);
 
