@@ -9,6 +9,8 @@
 #define SCAN_LEAST_NS 500000
 #define SCAN_MOST_NS 200000000
 #define SCAN_TIMES 50
+/* Before the next one, where no CPU was idle for what a scan finds. */
+#define SCAN_LATER_NS 20000000
 /* The least time between two polls while a window is made, because a poll may take the CPU
  * of the helper that makes it.  The end of the window wakes the watcher anyway. */
 #define WORKING_NS 4000000
@@ -45,6 +47,12 @@ void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
 	if (schedule->scan_delay_ns < SCAN_TIMES * took_ns)
 		schedule->scan_delay_ns = SCAN_TIMES * took_ns;
 	schedule->scan_due_ns = now_ns + schedule->scan_delay_ns;
+}
+
+void poll_schedule_postpone_scan(struct poll_schedule *schedule,
+				 uint64_t now_ns)
+{
+	schedule->scan_due_ns = now_ns + SCAN_LATER_NS;
 }
 
 void poll_schedule_helped(struct poll_schedule *schedule, bool helped)

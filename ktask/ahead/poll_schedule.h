@@ -35,6 +35,10 @@ void poll_schedule_init(struct poll_schedule *schedule, uint64_t now_ns);
 void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
 			   uint64_t now_ns, uint64_t took_ns);
 
+/* poll_schedule_postpone_scan - a scan was due, but no window could be made now */
+void poll_schedule_postpone_scan(struct poll_schedule *schedule,
+				 uint64_t now_ns);
+
 /* poll_schedule_helped - whether a helper had a CPU for a whole window */
 void poll_schedule_helped(struct poll_schedule *schedule, bool helped);
 

@@ -176,11 +176,6 @@ static void note_result(struct remote_mapping *mapping)
 	}
 }
 
-static bool is_busy(void)
-{
-	return !overload_is_ignored() && cpus_are_busy();
-}
-
 static void begin_window(struct remote_mapping *mapping)
 {
 	struct touch_tracker *tracker = &mapping->tracker;
@@ -188,7 +183,7 @@ static void begin_window(struct remote_mapping *mapping)
 	if (!touch_tracker_wants(tracker))
 		return;
 	if (clock_ns(CLOCK_MONOTONIC) - mapping->helped_ns > HELPED_NS &&
-	    is_busy()) {
+	    cpus_are_overloaded()) {
 		poll_schedule_helped(&mapping->schedule, false);
 		return;
 	}
@@ -212,6 +207,10 @@ static int scan_if_due(struct remote_mapping *mapping, uint64_t now_ns)
 
 	if (now_ns < mapping->schedule.scan_due_ns)
 		return 0;
+	if (!remote_window_may_begin()) {
+		poll_schedule_postpone_scan(&mapping->schedule, now_ns);
+		return 0;
+	}
 	if (!mapping->job && went_away(mapping))
 		begin_anew(mapping);
 	if (remote_mapping_is_scanned(mapping))
@@ -227,6 +226,16 @@ static bool is_window_over(const struct remote_mapping *mapping)
 	       touch_tracker_passed(&mapping->tracker, &mapping->window);
 }
 
+/* The program works on all CPUs, and would lose one to this thread. */
+static bool leave_mapping(struct remote_mapping *mapping, uint64_t now_ns)
+{
+	if (!poll_schedule_may_leave(&mapping->schedule, now_ns) ||
+	    remote_window_may_begin())
+		return false;
+	poll_schedule_leave(&mapping->schedule, now_ns);
+	return true;
+}
+
 static void poll_mapping(struct remote_mapping *mapping, uint64_t now_ns)
 {
 	struct touch_tracker *tracker = &mapping->tracker;
@@ -234,6 +243,7 @@ static void poll_mapping(struct remote_mapping *mapping, uint64_t now_ns)
 	int moved, found;
 
 	tracker->unit = mapping->large_pages ? AHEAD_BLOCK_PAGES : 1;
+	poll_schedule_read(&mapping->schedule, now_ns);
 	moved = touch_tracker_follow(tracker);
 	found = moved < 0 ? moved : touch_tracker_probe(tracker);
 	moved |= found;
@@ -262,7 +272,8 @@ uint64_t remote_mapping_serve(struct remote_mapping *mapping, uint64_t now_ns)
 		remote_window_end(mapping, true);
 		return UINT64_MAX;
 	}
-	if (now_ns >= mapping->schedule.due_ns || made)
+	if ((now_ns >= mapping->schedule.due_ns || made) &&
+	    !leave_mapping(mapping, now_ns))
 		poll_mapping(mapping, now_ns);
 	return mapping->schedule.due_ns;
 }

@@ -24,6 +24,7 @@
 #define READY_UNITS 1000
 
 static int events_fd = -1;
+static unsigned nr_windows; /* that are being made */
 
 static int make_nothing(void *start, void *end, void *arg)
 {
@@ -206,7 +207,10 @@ bool remote_window_begin(struct remote_mapping *mapping)
 	ktask_ctl_init(&ctl, make_blocks, mapping, 1);
 	ktask_ctl_set_name(&ctl, "ktaskd");
 	ktask_ctl_set_result(&ctl, &mapping->result);
-	return !ktask_start_numa(&mapping->job, &blocks, 1, &ctl);
+	if (ktask_start_numa(&mapping->job, &blocks, 1, &ctl))
+		return false;
+	nr_windows++;
+	return true;
 }
 
 bool remote_window_end(struct remote_mapping *mapping, bool cancel)
@@ -219,5 +223,11 @@ bool remote_window_end(struct remote_mapping *mapping, bool cancel)
 		return false;
 	ktask_wait(mapping->job);
 	mapping->job = NULL;
+	nr_windows--;
 	return true;
+}
+
+bool remote_window_may_begin(void)
+{
+	return nr_windows || !cpus_are_overloaded();
 }

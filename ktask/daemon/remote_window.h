@@ -26,4 +26,8 @@ int remote_window_events(void);
 /* Read from it. */
 void remote_window_clear_events(void);
 
+/* remote_window_may_begin - a helper works, or could have a CPU: what the daemon spends on
+ * finding windows is not in vain */
+bool remote_window_may_begin(void);
+
 #endif /* DAEMON_REMOTE_WINDOW_H */

@@ -3,9 +3,9 @@
  * See served_processes.h.
  *
  * A process is found by its growth.  All of /proc is read again and again, which takes 1 %
- * of one CPU; reading the mappings of served processes takes another 1 %.  An event for
- * each page fault would cost every process of the machine 6 to 24 ns a fault; this costs
- * them nothing.
+ * of one CPU; reading the mappings of served processes takes another 1 %.  Where no CPU is
+ * idle both take it from the programs, and nothing could be made: then a quarter of it.  An
+ * event for each page fault would cost every process of the machine 6 to 24 ns a fault.
  *
  * A process is served while it has large mappings.  What is known of a mapping is kept, so
  * the bound on waste holds as long as the mapping is not cut.
@@ -44,11 +44,13 @@
  * machine has more than processes, and what has ended. */
 #define EMPTY_LISTS 16
 /* The time between two readings of all processes, and of the mappings of one; at least
- * COST_TIMES the time of reading. */
+ * COST_TIMES the CPU time of reading. */
 #define LIST_NS 50000000
 #define MAPS_NS 10000000
 #define MAPS_IDLE_NS 200000000
 #define COST_TIMES 100
+/* While no CPU is idle, when nothing could be made. */
+#define BUSY_COST_TIMES 400
 /* If there are too many processes, those that have not grown for so long are dropped. */
 #define IDLE_NS 10000000000u
 
@@ -89,6 +91,13 @@ static uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Of this thread.  What something costs is its CPU time: a daemon that loses its CPU in
+ * between would wait for a hundred times as long as it was without one. */
+static uint64_t cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static bool read_sizes(pid_t pid, struct sizes *sizes)
 {
 	char text[128];
@@ -96,6 +105,16 @@ static bool read_sizes(pid_t pid, struct sizes *sizes)
 	return system_text(text, sizeof(text), "/proc/%d/statm", pid) > 0 &&
 	       sscanf(text, "%lu %lu %lu", &sizes->all, &sizes->resident,
 		      &sizes->shared) == 3;
+}
+
+/* Return: when to do again what began at @now and cost so much, at the earliest after
+ * @least_ns. */
+static uint64_t due_after(uint64_t now, uint64_t cost_ns, uint64_t least_ns)
+{
+	uint64_t rest = cost_ns * (remote_window_may_begin() ? COST_TIMES
+							     : BUSY_COST_TIMES);
+
+	return now + (rest > least_ns ? rest : least_ns);
 }
 
 /* ---- how much memory there is ---- */
@@ -250,12 +269,12 @@ static bool has_mappings(const struct served *served)
 static bool read_if_due(struct served *served, uint64_t now)
 {
 	struct sizes sizes;
-	uint64_t began, took;
+	uint64_t began_ns;
 	bool grew, same;
 
 	if (now < served->maps_due_ns)
 		return true;
-	began = now_ns();
+	began_ns = cpu_ns();
 	/* After an exec there is another address space under the same number. */
 	if (!remote_is_there(&served->process) ||
 	    !read_sizes(served->process.pid, &sizes) ||
@@ -270,10 +289,8 @@ static bool read_if_due(struct served *served, uint64_t now)
 	if ((!same && !read_mappings(served)) ||
 	    (!grew && !has_mappings(served)))
 		return false;
-	took = now_ns() - began;
-	served->maps_due_ns = now + (grew ? MAPS_NS : MAPS_IDLE_NS);
-	if (served->maps_due_ns < now + COST_TIMES * took)
-		served->maps_due_ns = now + COST_TIMES * took;
+	served->maps_due_ns = due_after(now, cpu_ns() - began_ns,
+					grew ? MAPS_NS : MAPS_IDLE_NS);
 	return true;
 }
 
@@ -466,14 +483,13 @@ static void list_processes(void)
 
 static void list_if_due(uint64_t now)
 {
-	uint64_t took;
+	uint64_t began_ns;
 
 	if (now < list_due_ns)
 		return;
+	began_ns = cpu_ns();
 	list_processes();
-	took = now_ns() - now;
-	list_due_ns = now + (COST_TIMES * took > LIST_NS ? COST_TIMES * took
-							 : LIST_NS);
+	list_due_ns = due_after(now, cpu_ns() - began_ns, LIST_NS);
 }
 
 /* ---- all of it ---- */

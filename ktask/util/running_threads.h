@@ -51,4 +51,10 @@ static inline bool cpus_are_busy(void)
 	return machine_load_read(&load) && load.running > load.nr_cpus;
 }
 
+/* cpus_are_overloaded - and that is not to be ignored: helpers would disturb others */
+static inline bool cpus_are_overloaded(void)
+{
+	return !overload_is_ignored() && cpus_are_busy();
+}
+
 #endif /* KTASK_UTIL_RUNNING_THREADS_H */

@@ -56,6 +56,21 @@ static void a_slow_scan_is_rare(void **state)
 	assert_true(schedule.scan_due_ns < 1000 + BOUND_NS);
 }
 
+/* Soon after a CPU is idle again it is made up for. */
+static void a_scan_waits_for_idle_cpus(void **state)
+{
+	struct poll_schedule schedule;
+	uint64_t now = 7;
+
+	poll_schedule_init(&schedule, now);
+	for (int i = 0; i < 100; i++) {
+		poll_schedule_postpone_scan(&schedule, now);
+		assert_true(schedule.scan_due_ns > now + BOUND_NS / 10 &&
+			    schedule.scan_due_ns < now + BOUND_NS);
+		now = schedule.scan_due_ns;
+	}
+}
+
 /* How long nobody is asked after windows without a helper: the first time after four,
  * later after each. */
 static uint64_t pause_of(struct poll_schedule *schedule)
@@ -163,6 +178,7 @@ static void what_rests_does_so_after_it_was_left_alone(void **state)
 }
 
 KTEST_MAIN(KTEST(idle_mappings_cost_little), KTEST(a_slow_scan_is_rare),
+	   KTEST(a_scan_waits_for_idle_cpus),
 	   KTEST(missing_helpers_are_left_alone),
 	   KTEST(advice_makes_polls_rarer),
 	   KTEST(a_program_on_all_cpus_is_left_alone),
