@@ -466,6 +466,8 @@ void test_chosen_processes(void)
 		frontiers_that_are_faked_share_one_bound();
 		a_container_is_served("a-chosen-container-is-served",
 				      "--cgroup", BOX_GROUP);
+		a_container_is_served("containers-are-among-all", "--all",
+				      NULL);
 		two_processes_are_served_alike();
 	}
 	end_small_pages(&sizes);

@@ -61,6 +61,8 @@ pid_t start_daemon(const char *option, const char *value)
 {
 	/* Whatever else runs on the machine that the guest is on. */
 	char *const environment[] = { "KTASK_OVERLOAD=ignore", NULL };
+	char *const arguments[] = { "ktaskd", "--verbose", (char *)option,
+				    (char *)value, NULL };
 	pid_t pid = fork();
 	sigset_t ends;
 	int log;
@@ -74,8 +76,7 @@ pid_t start_daemon(const char *option, const char *value)
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
-	execle("/ktaskd", "ktaskd", "--verbose", option, value, (char *)NULL,
-	       environment);
+	execve("/ktaskd", arguments, environment);
 	_exit(127);
 }
 

@@ -19,7 +19,7 @@ bool is_daemon_here(const char *test);
 /* What the last one said. */
 #define DAEMON_LOG "/ktaskd.log"
 
-/* start_daemon - one that serves processes by that option */
+/* start_daemon - one that serves processes by that option; @value may be NULL */
 pid_t start_daemon(const char *option, const char *value);
 
 /* note_daemon - what it said, as lines that are no verdict */
