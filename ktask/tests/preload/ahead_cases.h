@@ -32,6 +32,8 @@ static inline char *allocate_block(const char *how, size_t len)
 		block = aligned_alloc(4096, len);
 	else if (!strcmp(how, "posix_memalign"))
 		must_hold(!posix_memalign(&block, 4096, len), how);
+	else if (!strcmp(how, "aligned")) /* to what a touch may make */
+		must_hold(!posix_memalign(&block, BLOCK, len), how);
 	else if (!strcmp(how, "valloc"))
 		block = valloc(len);
 	else if (!strcmp(how, "pvalloc"))
