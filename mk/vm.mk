@@ -75,7 +75,8 @@ check-vm:
 .PHONY: bench-vm
 bench-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
-	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-claim $(OUT)/bench/bench-users
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-claim $(OUT)/bench/bench-users \
+		$(OUT)/tests/vm/ktaskd
 	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		CC='$(CC)' ktask/bench/vm/run
 

@@ -180,7 +180,12 @@ double time_halves(int fd, unsigned long what, char *addr, size_t len,
 
 /* measure_case - what ktask/bench/vm/run asks for: 1 jobs in the module, 2 only claims of
  * chunks, 3 only what the kernel says of its boot, 4 requests, 6 only refreshes of other
- * users; or ktask/bench/fast_paths/compare: 5 empty jobs of two modules */
+ * users, 7 faults beside ktaskd, 8 a program that it serves; or
+ * ktask/bench/fast_paths/compare: 5 empty jobs of two modules */
 void measure_case(unsigned what);
+
+/* These are 7 and 8. */
+void measure_faults_beside_daemon(void);
+void measure_served_program(void);
 
 #endif /* KTASK_VM_GUEST_H */

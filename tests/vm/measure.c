@@ -203,6 +203,10 @@ void measure_case(unsigned what)
 	note_line("%ld CPUs", sysconf(_SC_NPROCESSORS_ONLN));
 	if (what == 4)
 		measure_requests();
+	else if (what == 7)
+		measure_faults_beside_daemon();
+	else if (what == 8)
+		measure_served_program();
 	else
 		measure_in_kernel();
 }
