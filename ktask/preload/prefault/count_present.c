@@ -14,12 +14,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "preload/shim.h"
 #include "util/file.h"
+#include "util/page_scan.h"
 #include "util/scoped.h"
 
 /* A caller may have little stack. */
@@ -27,37 +27,17 @@
 #define NR_REGIONS 32
 #define SAMPLED_BYTES ((size_t)8 << 30)
 
-/* As <linux/fs.h> of Linux 6.7 has them. */
-struct scan_region {
-	uint64_t start, end, categories;
-};
-
-struct scan {
-	uint64_t size, flags, start, end, walk_end, regions, nr_regions,
-		max_pages, inverted, all_of, any_of, returned;
-};
-
-#define SCAN_PRESENT (1u << 3)
-#define SCAN_IOCTL _IOWR('f', 16, struct scan)
-
 /* Return: false where the kernel cannot say. */
 static bool scan_present(uintptr_t start, uintptr_t end, size_t *bytes)
 {
-	struct scan_region regions[NR_REGIONS];
-	struct scan scan = {
-		.size = sizeof(scan),
-		.start = start,
-		.end = end,
-		.regions = (uintptr_t)regions,
-		.nr_regions = NR_REGIONS,
-		.all_of = SCAN_PRESENT,
-		.returned = SCAN_PRESENT,
-	};
+	struct page_scan_region regions[NR_REGIONS];
+	struct page_scan scan =
+		page_scan_present(start, end, regions, NR_REGIONS);
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), nr = -1;
 
 	*bytes = 0;
 	while (fd >= 0 && scan.start < end &&
-	       (nr = ioctl(fd, SCAN_IOCTL, &scan)) >= 0) {
+	       (nr = ioctl(fd, PAGE_SCAN_IOCTL, &scan)) >= 0) {
 		for (int i = 0; i < nr; i++)
 			*bytes += regions[i].end - regions[i].start;
 		scan.start = scan.walk_end;

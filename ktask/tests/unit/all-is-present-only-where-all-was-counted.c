@@ -37,8 +37,9 @@ void shim_quiet_end(const struct shim_quiet *quiet)
 
 static int answer_scan(int fd, unsigned long request, void *arg)
 {
-	struct scan *scan = arg;
-	struct scan_region *region = (struct scan_region *)scan->regions;
+	struct page_scan *scan = arg;
+	struct page_scan_region *region =
+		(struct page_scan_region *)scan->regions;
 
 	if (!can_scan) {
 		errno = ENOTTY;
