@@ -20,6 +20,7 @@ static void add_frontier(struct touch_tracker *tracker, size_t start,
 	frontier = &tracker->frontiers[tracker->nr++];
 	*frontier = (struct touch_frontier){
 		.origin = down ? tracker->nr_pages - end : start,
+		.whole = down ? tracker->nr_pages - end : start,
 		.at = down ? tracker->nr_pages - start : end,
 		.mark = AHEAD_NOWHERE,
 		.down = down,
@@ -44,6 +45,7 @@ static int take_run(struct touch_tracker *tracker, size_t start, size_t end)
 		return 0;
 	}
 	tracker->touched += end - start;
+	territory_tell(tracker, start, end);
 	/* A run that begins at an end of the mapping has only one edge. */
 	if (!at_end)
 		add_frontier(tracker, start, end, false, !start);

@@ -31,4 +31,12 @@ size_t territory_skip(const struct touch_tracker *tracker, size_t page);
 /* Where the next territory behind @page begins. */
 size_t territory_next(const struct touch_tracker *tracker, size_t page);
 
+/* The program has touched the pages [@first, @end). */
+static inline void territory_tell(const struct touch_tracker *tracker,
+				  size_t first, size_t end)
+{
+	if (tracker->passed)
+		tracker->passed(tracker->arg, first, end);
+}
+
 #endif /* AHEAD_FRONTIER_TERRITORY_H */

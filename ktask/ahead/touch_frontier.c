@@ -42,9 +42,24 @@ static size_t least_move(const struct touch_tracker *tracker)
 	return tracker->unit > MOVED_PAGES ? tracker->unit : MOVED_PAGES;
 }
 
+/* The block in which it was before may be full by now. */
+static void tell_passed(const struct touch_tracker *tracker,
+			const struct touch_frontier *frontier, size_t at)
+{
+	size_t nr = tracker->nr_pages, from = frontier->whole;
+
+	if (from + AHEAD_BLOCK_PAGES < frontier->at)
+		from = frontier->at - AHEAD_BLOCK_PAGES;
+	if (frontier->down)
+		territory_tell(tracker, nr - at, nr - from);
+	else
+		territory_tell(tracker, from, at);
+}
+
 static void advance_to(struct touch_tracker *tracker,
 		       struct touch_frontier *frontier, size_t at)
 {
+	tell_passed(tracker, frontier, at);
 	tracker->touched += at - frontier->at;
 	frontier->at = at;
 }
@@ -173,6 +188,7 @@ static int pass_with_holes(struct touch_tracker *tracker,
 	if ((size_t)absent > left / HOLES_PART)
 		return 0;
 	tracker->skipped += (made * (size_t)absent + left - 1) / left;
+	frontier->whole = frontier->made;
 	advance_to(tracker, frontier, frontier->made);
 	frontier->mark = AHEAD_NOWHERE;
 	return 1;
@@ -426,7 +442,7 @@ static bool make_window(struct touch_tracker *tracker,
 	const struct ahead_budget budget = {
 		.first = tracker->first,
 		.touched = tracker->touched,
-		.pending = touch_tracker_pending(tracker),
+		.pending = touch_tracker_pending(tracker) + tracker->others,
 		.frontiers = touch_tracker_moving(tracker),
 		.left = tracker->unit > 1 ? AHEAD_BLOCK_PAGES : 0,
 	};

@@ -51,6 +51,7 @@ typedef int (*ahead_present_func)(void *arg, size_t first, size_t nr,
 
 struct touch_frontier {
 	size_t origin; /* where its run began */
+	size_t whole; /* from here on no page is known to be left out */
 	size_t at; /* the program touched what is before */
 	size_t made; /* end of its windows, or at */
 	size_t lead; /* before the last window: pages left to the program */
@@ -74,6 +75,10 @@ struct touch_tracker {
 	size_t touched;
 	size_t skipped; /* pages of windows that the program seems to have left out */
 	size_t present; /* pages in runs too short for a frontier, last scan */
+	/* Of memory that is shared: pages that other processes made, as pending ones here;
+	 * and who is told, with arg, that the program has touched all of [first, end). */
+	size_t others;
+	void (*passed)(void *arg, size_t first, size_t end);
 	/* advised: the kernel makes huge pages on advice only, so holes have small pages;
 	 * otherwise one touch fills a hole.  alone: the program makes the huge pages. */
 	bool advised, alone;
