@@ -322,8 +322,8 @@ size_t shim_available_bytes(void);
  * shim_ahead_mapping: there is a new private mapping of memory
  * shim_ahead_know: there is a new mapping, which shall not be watched
  * shim_ahead_moment: the calling thread holds no lock of an allocator
- * shim_ahead_stop: [addr, addr + len) is about to be changed.  Return: was a part of it
- *	watched until now?
+ * shim_ahead_stop: [addr, addr + len) is about to be changed.  Return: is it private, and
+ *	was a part of it watched until now?
  * @join: make it a single mapping, which mremap() needs, by taking back the shim's advice
  * shim_ahead_replaces: a call is about to map at an address that the kernel chooses.
  *	Memory that was there may have been unmapped without the shim.  If true, call
@@ -339,6 +339,9 @@ size_t shim_available_bytes(void);
  * shim_ahead_unmapped, shim_ahead_moved: memory is gone, or elsewhere
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
+ * shim_ahead_remove: memory is about to be given back, in all processes that share it
+ * shim_ahead_shared: there is a new mapping of memory that is shared with children
+ * shim_ahead_fork: the calling thread is about to fork
  * shim_ahead_advised: the program is about to advise huge pages, or none
  * shim_ahead_policy: the calling thread is about to have a memory policy of that mode.  If
  *	the kernel refuses, call shim_ahead_policy_refused()
@@ -353,6 +356,9 @@ void shim_ahead_block(void *block, size_t len, const void *from);
 void shim_ahead_mapping(void *base, size_t len, const void *from);
 void shim_ahead_know(const void *base, size_t len);
 void shim_ahead_moment(void);
+void shim_ahead_remove(const void *addr, size_t len);
+void shim_ahead_shared(void *base, size_t len, const void *from);
+void shim_ahead_fork(void);
 bool shim_ahead_stop(const void *addr, size_t len, bool join);
 bool shim_ahead_replaces(void);
 void shim_ahead_replaced(const void *addr, size_t len);

@@ -4,7 +4,8 @@
  * the pages ahead of it.
  *
  *	ahead/              how far ahead, where, and when: the policy
- *	large_mappings.c    which large private mappings there are
+ *	large_mappings.c    which large mappings are watched
+ *	inherited_mappings.c  large shared mappings, of which children watch
  *	page_makers.c       which helpers make pages, to raise them if a thread waits
  *	allocation_calls.c  malloc and its kin, which make most of these mappings
  *	grown_areas.c       mappings of which the shim is not told in time
@@ -13,13 +14,16 @@
  *	make_ahead.c        a job of the library makes a window
  *	new_memory.c        whether new memory is watched
  *	ahead_watcher.c     the thread that polls, decides and begins the jobs
+ *	present_pages.c     which pages are present
+ *	watch_shared.c      what is different where other processes share a mapping
  *	watcher_conditions.c  whether there may be such a thread
  *	objections.c        what the program said against it for all memory
  *
  * The rest of the shim sees only shim_ahead_*() of preload/shim.h.
  *
  * The watcher asks mincore(2) which pages are present, and /proc/self/pagemap whether the
- * program has written the pages of a mark.  A file that the watcher opens would take the
+ * program has written the pages of a mark.  Of shared memory mincore() tells what any
+ * process has touched, so there the watcher asks /proc/self/pagemap for all.  A file that the watcher opens would take the
  * lowest free descriptor, which the program may just have freed for a file of its own.  So
  * the watcher and the helpers that it makes have their own descriptor table.
  */
@@ -36,6 +40,8 @@ size_t ahead_unit_pages(const struct large_mapping *mapping);
 bool ahead_may_be_huge_unseen(const struct large_mapping *mapping);
 /* Whether huge pages are to be advised for windows of this mapping. */
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns);
+/* Does a touch make one page of 4 KiB in memory that is shared? */
+bool ahead_shares_small(void);
 /* Advise them for a window.  Return: false if the kernel refuses. */
 bool ahead_advise_huge(struct large_mapping *mapping,
 		       const struct touch_window *window);
@@ -55,6 +61,8 @@ void ahead_forget_objections(void);
 
 /* watcher_conditions.c: do limits on processes leave enough for threads of the shim? */
 bool ahead_may_have_threads(void);
+/* Neither the address space nor data has a limit. */
+bool ahead_is_unlimited(void);
 /* May the calling thread's mappings be watched, and in this process? */
 bool ahead_is_ordinary(void);
 /* Why they do not, if they do not. */
@@ -70,6 +78,24 @@ void ahead_wake_watcher(void);
 bool ahead_start_watcher(void);
 /* Has the watcher begun to end?  Then it watches nothing new. */
 bool ahead_is_ending(void);
+
+/* present_pages.c: by the watcher, which has its own table of descriptors by then */
+void ahead_open_pages(void);
+/*
+ * An ahead_present_func of a struct large_mapping.  Pages of a mark in private memory must
+ * have been written: a program that only reads gets no next window.
+ */
+int ahead_read_present(void *arg, size_t first, size_t nr,
+		       unsigned char *present);
+
+/* watch_shared.c: the watcher begins with it; has polled it.  Return: does it rest? */
+void ahead_begin_shared(struct large_mapping *mapping);
+void ahead_shared_polled(struct large_mapping *mapping, uint64_t now);
+bool ahead_shared_rests(struct large_mapping *mapping, uint64_t now);
+/* What other processes have made of it, and nobody has passed; 0 of private memory. */
+size_t ahead_others_pages(const struct large_mapping *mapping);
+/* Count its window, which the bound for all processes may not allow. */
+bool ahead_may_make_shared(struct large_mapping *mapping);
 
 /* next_window.c: choose and begin the next window; false: the process may no longer have
  * threads of the shim */

@@ -32,6 +32,7 @@
 #include "util/file.h"
 
 #define MODE_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
+#define SHARED_FILE "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 #define SIZE_FILE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 /* Advise only after this much was touched in order, and the program had this long to
@@ -39,6 +40,8 @@
 #define DENSE_PAGES (2 * AHEAD_BLOCK_PAGES)
 #define ADVICE_NS 1000000
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
+/* A kernel without such a file makes no huge pages of shared memory. */
+static bool is_shared_huge;
 
 /* Pages made by helpers, and pages made by the program, whose cost includes its own work.
  * Only the watcher uses these. */
@@ -82,10 +85,17 @@ static bool is_size_known(void)
 	       !strcmp(text, "2097152\n");
 }
 
+bool ahead_shares_small(void)
+{
+	return !is_shared_huge;
+}
+
 void ahead_page_size_init(void)
 {
 	char text[128];
 
+	is_shared_huge = file_text(SHARED_FILE, text, sizeof(text)) > 0 &&
+			 !strstr(text, "[never]") && !strstr(text, "[deny]");
 	huge_mode = HUGE_NEVER;
 	if (!is_size_known() || file_text(MODE_FILE, text, sizeof(text)) <= 0)
 		return;
@@ -100,6 +110,8 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 	int advice = atomic_load(&mapping->advice);
 	bool huge = huge_mode == HUGE_ALWAYS && advice != ADVICE_SMALL;
 
+	if (mapping->waste)
+		return 1;
 	if (huge_mode == HUGE_ON_ADVICE)
 		huge = advice == ADVICE_HUGE ||
 		       (advice == ADVICE_NONE && !is_huge_slow() &&
@@ -109,14 +121,14 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 
 bool ahead_may_be_huge_unseen(const struct large_mapping *mapping)
 {
-	return huge_mode == HUGE_ON_ADVICE &&
+	return huge_mode == HUGE_ON_ADVICE && !mapping->waste &&
 	       atomic_load(&mapping->advice) == ADVICE_NONE;
 }
 
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 {
 	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
-	       config_get()->ahead == CONFIG_AHEAD_ON &&
+	       !mapping->waste && config_get()->ahead == CONFIG_AHEAD_ON &&
 	       (helpers_costs.small.nr_pages ||
 		programs_costs.small.nr_pages) &&
 	       !is_huge_slow() &&

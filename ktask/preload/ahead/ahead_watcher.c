@@ -26,7 +26,6 @@
  * the mappings see large_mappings.h.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -39,6 +38,7 @@
 
 #include "preload/ahead/ahead.h"
 #include "preload/ahead/grown_areas.h"
+#include "preload/ahead/inherited_mappings.h"
 #include "preload/ahead/joined_ranges.h"
 #include "preload/exit/counts.h"
 #include "preload/shim.h"
@@ -67,7 +67,6 @@ enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 
 static _Atomic int watcher_state;
 static pthread_t watcher_thread;
-static int pagemap_fd; /* in the watcher's own table; negative: there is none */
 /* Changes when there is something new. */
 static _Atomic uint32_t nr_news;
 static atomic_bool is_quitting;
@@ -81,54 +80,14 @@ static uint64_t now_ns(void)
 
 /* ---- one mapping ---- */
 
-/* The kernel's bits of /proc/PID/pagemap. */
-#define PAGEMAP_EXCLUSIVE ((uint64_t)1 << 56)
-#define PAGEMAP_FILE ((uint64_t)1 << 61)
-
-/*
- * A page that was only read is present to mincore().  It is the kernel's page of zeros,
- * which is replaced when the program writes.  A page that is shared with a child of fork()
- * is replaced in the same way.
- */
-static void drop_pages_not_own(const struct large_mapping *mapping,
-			       size_t first, size_t nr, unsigned char *present)
-{
-	uint64_t entries[AHEAD_STRIP_PAGES];
-	off64_t at = (off64_t)((mapping->start / AHEAD_PAGE_BYTES + first) *
-			       sizeof(*entries));
-	ssize_t got = -1;
-
-	if (pagemap_fd >= 0)
-		got = pread64(pagemap_fd, entries, nr * sizeof(*entries), at);
-	for (size_t i = 0; i < nr; i++)
-		if (got < (ssize_t)((i + 1) * sizeof(*entries)) ||
-		    !(entries[i] & PAGEMAP_EXCLUSIVE) ||
-		    entries[i] & PAGEMAP_FILE)
-			present[i] &= (unsigned char)~1;
-}
-
-/* Pages of a mark must have been written: a program that only reads gets no next window. */
-static int read_present_pages(void *arg, size_t first, size_t nr,
-			      unsigned char *present)
-{
-	const struct large_mapping *mapping = arg;
-	void *at = (void *)(mapping->start + first * AHEAD_PAGE_BYTES);
-
-	if (syscall(SYS_mincore, at, nr * AHEAD_PAGE_BYTES, present))
-		return -errno;
-	if (nr <= AHEAD_STRIP_PAGES)
-		drop_pages_not_own(mapping, first, nr, present);
-	return 0;
-}
-
 static void begin_watching(struct large_mapping *mapping, uint64_t now)
 {
 	size_t nr_pages = (mapping->end - mapping->start) / AHEAD_PAGE_BYTES;
 	size_t phase = mapping->start / AHEAD_PAGE_BYTES % AHEAD_BLOCK_PAGES;
 
 	touch_tracker_init(&mapping->tracker, nr_pages, phase,
-			   read_present_pages, mapping);
-	touch_steps_init(&mapping->steps, nr_pages, phase, read_present_pages,
+			   ahead_read_present, mapping);
+	touch_steps_init(&mapping->steps, nr_pages, phase, ahead_read_present,
 			 mapping);
 	poll_schedule_init(&mapping->schedule, now);
 	mapping->since_ns = now;
@@ -139,6 +98,8 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->is_left = false;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
+	if (mapping->waste)
+		ahead_begin_shared(mapping);
 	/* Pages that it has already were touched before the effort was noted. */
 	ahead_restart_effort();
 }
@@ -151,7 +112,9 @@ static int scan_if_due(struct large_mapping *mapping, uint64_t now)
 	if (now < mapping->schedule.scan_due_ns)
 		return 0;
 	found = touch_tracker_scan(&mapping->tracker);
-	if (!found && !mapping->tracker.nr && mapping->tracker.present)
+	/* Pages at a distance are not counted for all processes together. */
+	if (!found && !mapping->tracker.nr && mapping->tracker.present &&
+	    !mapping->waste)
 		found = touch_steps_find(&mapping->steps);
 	poll_schedule_scanned(&mapping->schedule, found, now, now_ns() - now);
 	return found;
@@ -188,7 +151,8 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	moved |= found;
 	if (found >= 0)
 		found = scan_if_due(mapping, now);
-	if (found < 0) {
+	if (found < 0 ||
+	    (mapping->waste && atomic_load(&mapping->waste->given_back))) {
 		/* The program changed the mapping without the shim. */
 		large_mapping_give_up(mapping);
 		return;
@@ -206,6 +170,8 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 			   atomic_load(&mapping->job), now);
 	if (poll_schedule_rests(&mapping->schedule))
 		touch_tracker_rest(&mapping->tracker);
+	if (mapping->waste)
+		ahead_shared_polled(mapping, now);
 }
 
 /* Pages that were made, and perhaps never touched.  @is_there: pages can be read. */
@@ -293,7 +259,8 @@ static void end_job(struct large_mapping *mapping)
 /* @is_there: the memory is still there */
 static void end_watching(struct large_mapping *mapping, bool is_there)
 {
-	if (mapping->seen && shim_memory_is_watched())
+	/* What other processes have stored to cannot be given back. */
+	if (mapping->seen && shim_memory_is_watched() && !mapping->waste)
 		keep_for_undo(mapping);
 	if (mapping->seen) {
 		end_job(mapping);
@@ -351,6 +318,8 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 	}
 	if (!mapping->seen)
 		begin_watching(mapping, now);
+	if (mapping->waste && ahead_shared_rests(mapping, now))
+		return UINT64_MAX;
 	if (touch_tracker_done(&mapping->tracker) &&
 	    !atomic_load(&mapping->job))
 		return leave_done(mapping, now);
@@ -464,7 +433,7 @@ static void *run_watcher(void *unused)
 	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE))
 		atomic_store(&is_quitting, true);
 	else
-		pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+		ahead_open_pages();
 	ahead_page_size_init();
 	serve_all();
 	end_all();
@@ -576,8 +545,10 @@ void shim_ahead_forked(void)
 	grown_areas_forget();
 	joined_ranges_forked();
 	large_mappings_forget_calls();
-	if (atomic_load(&watcher_state) == NONE)
-		return;
-	large_mappings_forget();
+	if (atomic_load(&watcher_state) != NONE)
+		large_mappings_forget();
+	else
+		atomic_fetch_sub(&shim_ahead_watched, inherited_mappings_nr());
 	atomic_store(&watcher_state, NONE);
+	inherited_mappings_forked();
 }

@@ -90,6 +90,15 @@ bool grown_areas_is_private(uintptr_t start, uintptr_t end)
 	return mapping_all_private(start, end, 0);
 }
 
+bool grown_areas_noted(void)
+{
+	for (size_t i = 0; i < NR_NOTED; i++)
+		if (atomic_load_explicit(&noted_areas[i].start,
+					 memory_order_relaxed))
+			return true;
+	return false;
+}
+
 bool grown_areas_take(uintptr_t *start, uintptr_t *end)
 {
 	for (size_t i = 0; i < NR_NOTED; i++) {

@@ -30,6 +30,8 @@ void grown_areas_know(const void *base, size_t len);
 
 /* An allocator made this mapping, and there is no watcher yet. */
 void grown_areas_note(uintptr_t start, uintptr_t end);
+/* Is any noted? */
+bool grown_areas_noted(void);
 /* Take a noted mapping that is still private memory; false: there is none. */
 bool grown_areas_take(uintptr_t *start, uintptr_t *end);
 /* Forget the noted mappings.  Return: their bytes. */

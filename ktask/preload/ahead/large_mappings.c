@@ -4,6 +4,7 @@
 
 #include "preload/ahead/large_mappings.h"
 #include "preload/ahead/ahead.h"
+#include "preload/ahead/inherited_mappings.h"
 #include "preload/ahead/joined_ranges.h"
 #include "preload/ahead/page_makers.h"
 #include "preload/shim.h"
@@ -54,7 +55,8 @@ static void cover_entry(size_t index)
 }
 
 static struct large_mapping *add_entry(uintptr_t start, uintptr_t end,
-				       uintptr_t block, bool found)
+				       uintptr_t block, bool found,
+				       struct shared_waste *waste)
 {
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
 		struct large_mapping *mapping = &large_mappings[i];
@@ -69,6 +71,8 @@ static struct large_mapping *add_entry(uintptr_t start, uintptr_t end,
 		mapping->end = end;
 		mapping->block = block;
 		mapping->found = found;
+		mapping->waste = waste;
+		mapping->rests = false;
 		mapping->advice = ADVICE_NONE;
 		mapping->advised = false;
 		mapping->made_pages = 0;
@@ -82,20 +86,39 @@ static struct large_mapping *add_entry(uintptr_t start, uintptr_t end,
 	return NULL;
 }
 
-struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
-					uintptr_t block, bool found)
+static struct large_mapping *add_mapping(uintptr_t start, uintptr_t end,
+					 uintptr_t block, bool found,
+					 struct shared_waste *waste)
 {
 	enum shim_why why = ahead_objection();
 	struct large_mapping *mapping = NULL;
 
 	if (why == SHIM_NR_WHY)
-		mapping = add_entry(start, end, block, found);
+		mapping = add_entry(start, end, block, found, waste);
 	if (!mapping)
 		shim_decline(why == SHIM_NR_WHY ? WHY_AHEAD_TABLE : why,
 			     end - start);
 	else if (ahead_objection() != SHIM_NR_WHY)
 		large_mapping_give_up(mapping);
 	return mapping;
+}
+
+struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
+					uintptr_t block, bool found)
+{
+	return add_mapping(start, end, block, found, NULL);
+}
+
+struct large_mapping *large_mapping_add_shared(uintptr_t start, uintptr_t end,
+					       struct shared_waste *waste)
+{
+	return add_mapping(start, end, 0, false, waste);
+}
+
+void large_mappings_wake(void)
+{
+	for (size_t i = 0; i < large_mappings_used(); i++)
+		atomic_store(&large_mappings[i].rests, false);
 }
 
 void large_mapping_leave(struct large_mapping *mapping)
@@ -110,7 +133,8 @@ bool large_mapping_enter(struct large_mapping *mapping)
 	page_makers_join();
 	atomic_fetch_add(&mapping->nr_making, 1);
 	if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
-	    !(mapping->found && atomic_load(&nr_replacing)))
+	    !(mapping->found && atomic_load(&nr_replacing)) &&
+	    !(mapping->waste && atomic_load(&mapping->waste->given_back)))
 		return true;
 	large_mapping_leave(mapping);
 	return false;
@@ -262,7 +286,7 @@ void shim_ahead_moved(const void *old, size_t old_len, const void *to,
 }
 
 /* Also waits if another thread, or the watcher, has stopped the mapping before.  Return:
- * whether it was watched until now. */
+ * whether it is private and was watched until now. */
 static bool stop_one(struct large_mapping *mapping, bool join)
 {
 	int state = MAPPING_WATCHED;
@@ -272,7 +296,7 @@ static bool stop_one(struct large_mapping *mapping, bool join)
 	wait_for_makers(mapping);
 	if (join)
 		join_parts(mapping);
-	return first;
+	return first && !mapping->waste;
 }
 
 static bool is_in_use(const struct large_mapping *mapping)
@@ -336,9 +360,22 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 	uintptr_t start = (uintptr_t)addr, end = start + len;
 	keep_errno();
 
+	if (end < start)
+		end = UINTPTR_MAX;
 	if (shim_memory_is_watched())
 		shim_made_drop(addr, len);
-	return stop_within(start, end < start ? UINTPTR_MAX : end, join);
+	if (inherited_mappings_nr())
+		inherited_mappings_drop(start, end);
+	return stop_within(start, end, join);
+}
+
+void shim_ahead_remove(const void *addr, size_t len)
+{
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+
+	if (inherited_mappings_nr())
+		inherited_mappings_give_back(start,
+					     end < start ? UINTPTR_MAX : end);
 }
 
 void large_mappings_stop_all(void)

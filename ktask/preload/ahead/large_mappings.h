@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The table of large private mappings that are watched.  Any thread adds and stops
+ * The table of large mappings that are watched: private ones, and shared ones that the
+ * process has inherited.  Any thread adds and stops
  * entries; the watcher serves and frees them.
  *
  *	FREE --claim--> CLAIMED --range set--> WATCHED --stop--> STOPPED --> FREE
@@ -26,6 +27,7 @@
 #include <ktask/ktask.h>
 
 #include "ahead/poll_schedule.h"
+#include "ahead/shared_waste.h"
 #include "ahead/touch_steps.h"
 
 #define AHEAD_MAPPINGS 128
@@ -54,6 +56,8 @@ struct large_mapping {
 	_Atomic uintptr_t
 		block; /* C: that an allocator returned; 0: a mapping */
 	bool found; /* C: in the list of mappings: nobody told of it */
+	/* C: counts for all processes that share it; NULL: it is private */
+	struct shared_waste *waste;
 	_Atomic int advice; /* A: enum mapping_advice */
 	_Atomic bool advised; /* A: by us: huge pages for a part of it */
 	atomic_uint
@@ -61,6 +65,9 @@ struct large_mapping {
 	atomic_ulong made_pages; /* A */
 
 	/* W */
+	bool young; /* see struct shared_waste */
+	size_t touched_before; /* when it rested last */
+	atomic_bool rests; /* until it is woken */
 	bool seen; /* also written by the thread that claims the entry: false */
 	struct touch_tracker tracker;
 	struct touch_steps steps;
@@ -102,6 +109,12 @@ static inline size_t large_mappings_used(void)
  * The reason is counted for the report. */
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 					uintptr_t block, bool found);
+
+/* The same, of an inherited mapping. */
+struct large_mapping *large_mapping_add_shared(uintptr_t start, uintptr_t end,
+					       struct shared_waste *waste);
+/* Poll resting ones again. */
+void large_mappings_wake(void);
 
 /* Is any of it watched, or was until a moment ago? */
 bool large_mappings_overlap(uintptr_t start, uintptr_t end);

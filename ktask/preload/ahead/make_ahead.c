@@ -64,7 +64,12 @@ static bool is_present(const struct large_mapping *mapping, size_t at)
 	return find_present(mapping, at, at + 1, &present) && present & 1;
 }
 
-/* Return: 1 if the program has come to its beginning before, 0 or -errno. */
+/*
+ * Return: 1 if the program has come to its beginning before, 0 or -errno.
+ *
+ * Of shared memory, pages that others have made are put into the page table.  Whether the
+ * program has done so itself could only be read from a file.
+ */
 static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
 {
 	unsigned char present[AHEAD_BLOCK_PAGES];
@@ -75,12 +80,14 @@ static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
 		return -ECANCELED;
 	if (!find_present(mapping, from, to, present))
 		error = -ENOMEM;
-	else if (present[mapping->window.down ? nr - 1 : 0] & 1)
+	else if (!mapping->waste &&
+		 present[mapping->window.down ? nr - 1 : 0] & 1)
 		error = 1;
 	else
 		absent = touch_count_absent(present, nr);
-	if (absent && real_madvise(range_address(mapping, from, to),
-				   nr * AHEAD_PAGE_BYTES, MADV_POPULATE_WRITE))
+	if (!error && (absent || mapping->waste) &&
+	    real_madvise(range_address(mapping, from, to),
+			 nr * AHEAD_PAGE_BYTES, MADV_POPULATE_WRITE))
 		error = -errno;
 	if (!error)
 		atomic_fetch_add(&mapping->made_pages, absent);

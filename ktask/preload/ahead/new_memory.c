@@ -10,6 +10,7 @@
  */
 #include "preload/ahead/ahead.h"
 #include "preload/ahead/grown_areas.h"
+#include "preload/ahead/inherited_mappings.h"
 #include "preload/shim.h"
 #include "util/scoped.h"
 
@@ -66,6 +67,51 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block,
 		ahead_wake_watcher();
 }
 
+/* ---- shared memory ---- */
+
+void shim_ahead_shared(void *base, size_t len, const void *from)
+{
+	uintptr_t start = (uintptr_t)base;
+
+	if (!shim_busy() && shim_wants(SHIM_AHEAD, len, from))
+		inherited_mappings_add(start, (start + len + AHEAD_PAGE_BYTES -
+					       1) & ~(AHEAD_PAGE_BYTES - 1));
+}
+
+void shim_ahead_fork(void)
+{
+	inherited_mappings_fork();
+}
+
+static void watch_inherited(uintptr_t start, uintptr_t end,
+			    struct shared_waste *waste, bool begins)
+{
+	enum shim_why why;
+
+	if (!begins)
+		return;
+	why = find_reason(end - start);
+	if (why != SHIM_NR_WHY) {
+		shim_decline(why, end - start);
+		return;
+	}
+	shim_takes(SHIM_AHEAD, end - start);
+	if (!ahead_start_watcher())
+		return;
+	shared_waste_begin(waste);
+	if (!large_mapping_add_shared(start, end, waste))
+		shared_waste_last(waste);
+}
+
+/* In a child that has lived for a while, or rested. */
+static void watch_all_inherited(void)
+{
+	inherited_mappings_each(watch_inherited);
+	large_mappings_wake();
+	if (shim_ahead_running())
+		ahead_wake_watcher();
+}
+
 /* ---- what an allocator of the program's own has made ---- */
 
 /* Nothing here allocates or waits: the allocator may hold its lock. */
@@ -92,6 +138,8 @@ static void watch_noted(bool read_list)
 {
 	uintptr_t start, end;
 
+	if (inherited_mappings_take())
+		watch_all_inherited();
 	while (grown_areas_take(&start, &end))
 		if (!large_mappings_overlap(start, end))
 			watch_range(start, end, 0, false);
@@ -127,6 +175,16 @@ static void watch_noted_quietly(bool read_list)
 	shim_set_busy(true);
 	watch_noted(read_list);
 	shim_set_busy(false);
+	if (inherited_mappings_wait())
+		atomic_store(&shim_ahead_least_block, 0);
+}
+
+/* Is there something to be done by a call of an allocator? */
+static bool is_call_awaited(void)
+{
+	return atomic_load(&shim_ahead_least_block) < shim_ahead_min_bytes &&
+	       (!inherited_mappings_wait() || inherited_mappings_due() ||
+		grown_areas_noted());
 }
 
 void shim_ahead_block(void *block, size_t len, const void *from)
@@ -134,8 +192,7 @@ void shim_ahead_block(void *block, size_t len, const void *from)
 	if (shim_busy())
 		return;
 	/* The C library and the loader may hold locks of their own. */
-	if (atomic_load(&shim_ahead_least_block) < shim_ahead_min_bytes &&
-	    !shim_is_system(from))
+	if (is_call_awaited() && !shim_is_system(from))
 		watch_noted_quietly(false);
 	if (len < shim_ahead_min_bytes)
 		return;

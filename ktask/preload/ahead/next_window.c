@@ -59,8 +59,8 @@ void ahead_note_result(struct large_mapping *mapping)
 
 	ahead_restart_effort();
 	helpers_ns += mapping->result.cpu_ns;
-	/* Such a window says nothing of either size. */
-	if (!mapping->turned_huge)
+	/* Such a window says nothing of either size.  Shared pages cost more. */
+	if (!mapping->turned_huge && !mapping->waste)
 		ahead_note_cost(mapping, made);
 	ahead_note_made(mapping, mapping->result.cpu_ns);
 	poll_schedule_helped(&mapping->schedule, helped);
@@ -184,8 +184,10 @@ static void make_window(struct large_mapping *mapping, uint64_t now)
 	tracker->alone = false;
 	tracker->unit = advise ? AHEAD_BLOCK_PAGES : ahead_unit_pages(mapping);
 	mapping->is_left = false;
+	tracker->others = ahead_others_pages(mapping);
 	if (!touch_tracker_window(tracker, &mapping->window) ||
-	    !ahead_has_memory(mapping))
+	    !ahead_has_memory(mapping) ||
+	    (mapping->waste && !ahead_may_make_shared(mapping)))
 		return;
 	advise = advise && ahead_advise_huge(mapping, &mapping->window);
 	mapping->window.hole_is_made = advise && mapping->window.hole_fits;

@@ -40,6 +40,11 @@ static bool is_unlimited(int resource)
 	return read_limit(resource) == RLIM_INFINITY;
 }
 
+bool ahead_is_unlimited(void)
+{
+	return is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA);
+}
+
 /*
  * All threads of the user count against this limit, those of the shim as well.  No file
  * says how many the user has, but there are at most as many as on the whole machine.
@@ -126,8 +131,7 @@ static bool is_overcommitted(void)
 
 enum shim_why ahead_why_not(void)
 {
-	if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA) ||
-	    !is_overcommitted())
+	if (!ahead_is_unlimited() || !is_overcommitted())
 		return WHY_AHEAD_LIMITS;
 	if (!has_cpus())
 		return WHY_AHEAD_HELPERS;

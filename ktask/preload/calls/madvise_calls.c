@@ -99,6 +99,8 @@ KTASK_API int madvise(void *addr, size_t len, int advice)
 
 	if (shim_prefaults && takes_away)
 		shim_prefault_stop(addr, len, false);
+	if (advice == MADV_REMOVE)
+		shim_ahead_remove(addr, len);
 	tell_ahead(addr, len, advice, takes_away);
 	if (shim_prefaults && goes_on(advice)) {
 		rc = real_madvise(addr, len, advice);

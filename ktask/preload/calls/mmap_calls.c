@@ -273,16 +273,31 @@ static void note_unasked(size_t len, int prot, int flags)
  * May the mapping be watched?  A program that maps with MAP_NORESERVE may leave most of it
  * untouched.  That does not hold for an allocator: some use the flag for everything.
  */
-static bool is_private_memory(int prot, int flags, const void *from)
+static bool is_memory(int prot, int flags, const void *from)
 {
 	const int read_write = PROT_READ | PROT_WRITE;
 
 	if (flags & MAP_NORESERVE && shim_is_allocator(from))
 		flags &= ~MAP_NORESERVE;
 	return (prot & read_write) == read_write &&
-	       (flags & MAP_TYPE) == MAP_PRIVATE &&
 	       (flags & (MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK |
 			 MAP_GROWSDOWN | MAP_HUGETLB)) == MAP_ANONYMOUS;
+}
+
+/* @base is a large mapping. */
+static void tell_of_memory(void *base, size_t len, int prot, int flags,
+			   const void *from)
+{
+	int type = is_memory(prot, flags, from) ? flags & MAP_TYPE : 0;
+
+	if (type == MAP_PRIVATE && len >= shim_ahead_min_bytes) {
+		shim_ahead_mapping(base, len, from);
+		return;
+	}
+	shim_ahead_know(base, len);
+	if (type == MAP_SHARED && len >= shim_ahead_min_bytes)
+		shim_ahead_shared(base, len, from);
+	note_unasked(len, prot, flags);
 }
 
 static void *map_watched(void *addr, size_t len, int prot, int flags, int fd,
@@ -290,15 +305,8 @@ static void *map_watched(void *addr, size_t len, int prot, int flags, int fd,
 {
 	void *base = map_new(addr, len, prot, flags, fd, offset);
 
-	if (base == MAP_FAILED || len < shim_min_bytes)
-		return base;
-	if (is_private_memory(prot, flags, from) &&
-	    len >= shim_ahead_min_bytes) {
-		shim_ahead_mapping(base, len, from);
-	} else {
-		shim_ahead_know(base, len);
-		note_unasked(len, prot, flags);
-	}
+	if (base != MAP_FAILED && len >= shim_min_bytes)
+		tell_of_memory(base, len, prot, flags, from);
 	return base;
 }
 

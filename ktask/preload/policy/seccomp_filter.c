@@ -118,6 +118,7 @@ static const struct {
 	{ SYS_mlock2, { 0, 0, 1 } },
 	{ SYS_mmap, { 0, 4096, 0, MAP_PRIVATE | MAP_ANONYMOUS } },
 	{ SYS_mmap, { 0, 4096, 1, MAP_SHARED, 3 } },
+	{ SYS_mmap, { 0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS } },
 	{ SYS_mmap, { 0, 4096, 3, MAP_SHARED | MAP_FIXED, 3 } },
 	{ SYS_mprotect, { 0, 4096, 3 } },
 	{ SYS_munlock, { 0 } },

@@ -213,6 +213,12 @@ bool shim_is_dry(void)
 	return is_dry;
 }
 
+static void prepare_fork(void)
+{
+	shim_record_fork();
+	shim_ahead_fork();
+}
+
 static void restart_in_child(void)
 {
 	owner_pid = current_pid();
@@ -422,8 +428,7 @@ static void __attribute__((constructor)) shim_init(void)
 	shim_report_init(is_dry);
 	shim_filter_init(word_list_has(mode, "filter-ok"));
 	read_objects();
-	if (pthread_atfork(shim_record_fork, shim_record_parent,
-			   restart_in_child))
+	if (pthread_atfork(prepare_fork, shim_record_parent, restart_in_child))
 		return;
 	owner_pid = current_pid();
 	if (report_target)

@@ -69,6 +69,16 @@ bool ahead_make(struct large_mapping *mapping)
 	return false;
 }
 
+size_t ahead_others_pages(const struct large_mapping *mapping)
+{
+	return 0;
+}
+
+bool ahead_may_make_shared(struct large_mapping *mapping)
+{
+	return true;
+}
+
 bool ahead_may_have_threads(void)
 {
 	return false;

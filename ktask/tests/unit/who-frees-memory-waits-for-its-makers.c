@@ -22,6 +22,19 @@
 /* What the table asks of the rest of the shim. */
 size_t shim_ahead_min_bytes = LEN;
 
+unsigned inherited_mappings_nr(void)
+{
+	return 0;
+}
+
+void inherited_mappings_drop(uintptr_t start, uintptr_t end)
+{
+}
+
+void inherited_mappings_give_back(uintptr_t start, uintptr_t end)
+{
+}
+
 int real_madvise(void *addr, size_t len, int advice)
 {
 	return 0;

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Children of fork() that touch memory in order which they share are helped, each in its own
+# page table.  What is made in vain is within the bound for all of them together, and who
+# ends or becomes another program at once gets no thread.
+
+load shim.bash
+
+unset KTASK_RUN_MIN
+# Other tests run beside these.
+export KTASK_OVERLOAD=ignore
+
+setup() {
+	REPORT=$BATS_TEST_TMPDIR/report
+	: >"$REPORT"
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	if grep -qv '\[\(never\|deny\)\]' \
+		/sys/kernel/mm/transparent_hugepage/shmem_enabled; then
+		skip "shared memory has huge pages"
+	fi
+}
+
+shares() {
+	made_both_ways ahead-shared "$@"
+}
+
+# Some child has what its siblings may not have come to.
+some_made() {
+	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
+}
+
+@test "a child that touches in order is helped" {
+	shares helped
+	some_made
+}
+
+@test "several at once, in order and at random, waste no more than one may" {
+	shares several
+}
+
+@test "what a killed child leaves behind counts" {
+	shares killed
+}
+
+@test "a hundred children waste no more than one may" {
+	shares hundred
+}
+
+@test "a child that ends at once has one thread, and nothing is made" {
+	shares nothing
+}
+
+@test "memory that one process gives back stays absent for all" {
+	shares given-back
+	some_made
+}
+
+@test "one process may unmap it, and map something else" {
+	shares unmapped
+	some_made
+}
+
+@test "nothing of it is left where the memory comes and goes" {
+	shares comes-and-goes
+}
+
+@test "switched off, nothing is made" {
+	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
+		"$PROGRAMS/ahead-shared" nothing
+	[ "$output" = ok ]
+	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
+		"$PROGRAMS/ahead-shared" several
+	[ "$output" = ok ]
+	! some_made || false
+}
+
+@test "a child that execs is another program, and reports it" {
+	KTASK_RUN_OPS=ahead run shimmed timeout 300 \
+		"$PROGRAMS/ahead-shared" execs
+	[ "$output" = ok ]
+}
