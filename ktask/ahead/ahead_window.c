@@ -12,11 +12,6 @@
 /* 64 MiB: 20 to 80 ms of one thread, after which the watcher polls again. */
 #define WINDOW_MOST (32 * AHEAD_BLOCK_PAGES)
 
-static size_t lesser_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 static size_t whole_blocks(size_t pages)
 {
 	return pages - pages % AHEAD_BLOCK_PAGES;
@@ -27,9 +22,9 @@ size_t ahead_first_pages(size_t nr_pages)
 	size_t pages = whole_blocks(nr_pages / FIRST_PART);
 	size_t large = whole_blocks(nr_pages / FIRST_PART_LARGE);
 
-	pages = lesser_of(pages < FIRST_LEAST ? FIRST_LEAST : pages,
-			  FIRST_MOST);
-	large = lesser_of(large, FIRST_MOST_LARGE);
+	pages = ahead_lesser(pages < FIRST_LEAST ? FIRST_LEAST : pages,
+			     FIRST_MOST);
+	large = ahead_lesser(large, FIRST_MOST_LARGE);
 	return pages > large ? pages : large;
 }
 
@@ -60,11 +55,11 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 	/* Frontiers that came first leave something to the others. */
 	if (budget->frontiers)
 		share /= budget->frontiers;
-	capacity = lesser_of(ahead_left_pages(budget),
-			     share > own ? share - own : 0);
-	pages = lesser_of(pages, WINDOW_MOST);
+	capacity = ahead_lesser(ahead_left_pages(budget),
+				share > own ? share - own : 0);
+	pages = ahead_lesser(pages, WINDOW_MOST);
 	share = share > budget->left ? (share - budget->left) / 2 : 0;
-	pages = lesser_of(pages, share);
+	pages = ahead_lesser(pages, share);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
 	/* More will be allowed when the program has advanced.  A small window now would

@@ -25,6 +25,11 @@
 #define AHEAD_BLOCK_PAGES ((size_t)512)
 #define AHEAD_WASTE_PERCENT 3
 
+static inline size_t ahead_lesser(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 struct ahead_budget {
 	size_t first; /* the allowance */
 	size_t touched; /* pages that the program touched, in order */

@@ -3,18 +3,13 @@
 #include "ahead/ahead_window.h"
 #include "ahead/shared_waste.h"
 
-static size_t lesser_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Return: how many of @nr pages were added: no block has more than all of its pages. */
 static size_t add_to_block(_Atomic uint16_t *block, size_t nr)
 {
 	uint16_t before = atomic_load(block), after;
 
 	do
-		after = (uint16_t)lesser_of(before + nr, AHEAD_BLOCK_PAGES);
+		after = (uint16_t)ahead_lesser(before + nr, AHEAD_BLOCK_PAGES);
 	while (!atomic_compare_exchange_weak(block, &before, after));
 	return (size_t)(after - before);
 }
@@ -34,7 +29,8 @@ bool shared_waste_add(struct shared_waste *waste, size_t first, size_t end,
 					     before + nr));
 	while (first < end) {
 		size_t block = first / AHEAD_BLOCK_PAGES;
-		size_t next = lesser_of((block + 1) * AHEAD_BLOCK_PAGES, end);
+		size_t next =
+			ahead_lesser((block + 1) * AHEAD_BLOCK_PAGES, end);
 
 		nr -= add_to_block(&waste->blocks[block], next - first);
 		first = next;
@@ -46,7 +42,7 @@ bool shared_waste_add(struct shared_waste *waste, size_t first, size_t end,
 void shared_waste_pass(struct shared_waste *waste, size_t first, size_t end)
 {
 	size_t block = (first + AHEAD_BLOCK_PAGES - 1) / AHEAD_BLOCK_PAGES;
-	size_t last = lesser_of(end / AHEAD_BLOCK_PAGES, waste->nr_blocks);
+	size_t last = ahead_lesser(end / AHEAD_BLOCK_PAGES, waste->nr_blocks);
 
 	for (; block < last; block++)
 		if (atomic_load(&waste->blocks[block]))

@@ -23,9 +23,10 @@
  *
  * The watcher asks mincore(2) which pages are present, and /proc/self/pagemap whether the
  * program has written the pages of a mark.  Of shared memory mincore() tells what any
- * process has touched, so there the watcher asks /proc/self/pagemap for all.  A file that the watcher opens would take the
- * lowest free descriptor, which the program may just have freed for a file of its own.  So
- * the watcher and the helpers that it makes have their own descriptor table.
+ * process has touched, so there the watcher asks /proc/self/pagemap for all.  A file that
+ * the watcher opens would take the lowest free descriptor, which the program may just have
+ * freed for a file of its own.  So the watcher and the helpers that it makes have their own
+ * descriptor table.
  */
 #ifndef PRELOAD_AHEAD_H
 #define PRELOAD_AHEAD_H

@@ -42,24 +42,28 @@ static enum shim_why find_reason(size_t bytes)
 	return ahead_is_ending() ? ahead_why_no_threads() : SHIM_NR_WHY;
 }
 
+/* Return: false if a mapping of so many bytes is not to be watched, which is noted. */
+static bool begin_watching(size_t bytes)
+{
+	enum shim_why why = find_reason(bytes);
+
+	if (why != SHIM_NR_WHY) {
+		shim_decline(why, bytes);
+		return false;
+	}
+	/* A dry run watches as well, to report what could be made. */
+	shim_takes(SHIM_AHEAD, bytes);
+	return ahead_start_watcher();
+}
+
 static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block,
 			bool found)
 {
-	enum shim_why why;
 	uintptr_t first =
 		(start + AHEAD_PAGE_BYTES - 1) & ~(AHEAD_PAGE_BYTES - 1);
 	uintptr_t last = end & ~(AHEAD_PAGE_BYTES - 1);
 
-	if (last <= first)
-		return;
-	why = find_reason(end - start);
-	if (why != SHIM_NR_WHY) {
-		shim_decline(why, end - start);
-		return;
-	}
-	/* A dry run watches as well, to report what could be made. */
-	shim_takes(SHIM_AHEAD, end - start);
-	if (!ahead_start_watcher())
+	if (last <= first || !begin_watching(end - start))
 		return;
 	/* A block lies in what its allocator mapped. */
 	if (!(block && large_mappings_overlap(first, last)) &&
@@ -86,17 +90,7 @@ void shim_ahead_fork(void)
 static void watch_inherited(uintptr_t start, uintptr_t end,
 			    struct shared_waste *waste, bool begins)
 {
-	enum shim_why why;
-
-	if (!begins)
-		return;
-	why = find_reason(end - start);
-	if (why != SHIM_NR_WHY) {
-		shim_decline(why, end - start);
-		return;
-	}
-	shim_takes(SHIM_AHEAD, end - start);
-	if (!ahead_start_watcher())
+	if (!begins || !begin_watching(end - start))
 		return;
 	shared_waste_begin(waste);
 	if (!large_mapping_add_shared(start, end, waste))

@@ -77,8 +77,9 @@ static void open_data(void)
 
 /* ---- tasks ---- */
 
-/* What the task does with children, before or after the data is ready. */
-static int wait_for_children(int (*make)(void))
+/* What the task does with children, before or after the data is ready.
+ * @then: after the wait, or NULL */
+static int wait_for_children_then(int (*make)(void), int (*then)(void))
 {
 	int error;
 
@@ -87,9 +88,16 @@ static int wait_for_children(int (*make)(void))
 	error = make();
 	if (!error)
 		ktrt_wait();
+	if (!error && then)
+		error = then();
 	if (opens == AFTER_WAIT)
 		open_data();
 	return error;
+}
+
+static int wait_for_children(int (*make)(void))
+{
+	return wait_for_children_then(make, NULL);
 }
 
 static int make_skipped(void)
@@ -160,21 +168,15 @@ static int have_reading(void *arg)
 	return wait_for_children(make_reading);
 }
 
+static int read_all(void)
+{
+	return spawn_whole(count_task, KTRT_IN, NULL);
+}
+
 /* They are read after the wait, and not yet ready.  What reads them is waited for. */
 static int read_before_ready(int (*make)(void))
 {
-	int error;
-
-	if (opens == AT_FIRST)
-		open_data();
-	error = make();
-	if (!error)
-		ktrt_wait();
-	if (!error)
-		error = spawn_whole(count_task, KTRT_IN, NULL);
-	if (opens == AFTER_WAIT)
-		open_data();
-	return error;
+	return wait_for_children_then(make, read_all);
 }
 
 static int have_failing_then_read_soon(void *arg)
