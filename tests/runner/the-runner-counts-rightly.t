@@ -477,6 +477,9 @@ isnt($status, 0, 'excuses that cannot be read are an error');
 	       qr/^not ok 1 - \S*reason: claim: 1 != 2$/m);
 	counts('a sanitizer is believed', $once->('asan',
 	       'echo ERROR: AddressSanitizer: leak; exit 99'), 0, 1, 0);
+	counts('what a sanitizer found is told', script('tsan', 'echo 1..1; echo'
+	       . ' SUMMARY: ThreadSanitizer: data race a.c:1 in f; exit 99'), 0, 1, 0,
+	       qr/^failed: .*tests did not run; ThreadSanitizer: data race a.c:1 in f$/m);
 	counts('a crash is believed', $once->('crash', 'kill -SEGV $$'), 0, 1, 0);
 	counts('a kernel is believed', $once->('kernel', 'echo 1..1; echo "not ok 1'
 	       . ' - one node: the kernel complains of nothing"; exit 1'), 0, 1, 0);
