@@ -479,7 +479,7 @@ isnt($status, 0, 'excuses that cannot be read are an error');
 	       'echo ERROR: AddressSanitizer: leak; exit 99'), 0, 1, 0);
 	counts('what a sanitizer found is told', script('tsan', 'echo 1..1; echo'
 	       . ' SUMMARY: ThreadSanitizer: data race a.c:1 in f; exit 99'), 0, 1, 0,
-	       qr/^failed: .*tests did not run; ThreadSanitizer: data race a.c:1 in f$/m);
+	       qr/^failed: .*: 1 of 1 tests did not run, exit status 99; ThreadSanitizer: data race/m);
 	counts('a crash is believed', $once->('crash', 'kill -SEGV $$'), 0, 1, 0);
 	counts('a kernel is believed', $once->('kernel', 'echo 1..1; echo "not ok 1'
 	       . ' - one node: the kernel complains of nothing"; exit 1'), 0, 1, 0);

@@ -89,8 +89,10 @@ sub read_tap
 	my $planned = $parser->tests_planned // 0;
 	my $missing = $planned - $parser->tests_run;
 	if ($missing > 0) {
-		note_problem($test, "$missing of $planned tests did not run",
-			     $missing);
+		my $code = $test->{status} >> 8;
+
+		note_problem($test, "$missing of $planned tests did not run"
+				    . ($code ? ", exit status $code" : ''), $missing);
 	} elsif ($parser->parse_errors) {
 		note_problem($test, join('; ', $parser->parse_errors));
 	}
