@@ -55,9 +55,20 @@ static bool must_run_itself(struct worker *w)
 }
 
 /* Other workers run this many children, to find out whether a function is brief.  If
- * it is still unknown then, the next TRIAL_PAUSE checks do nothing. */
+ * it is still unknown then, it skips TRIAL_PAUSE checks. */
 #define TRIAL 64
 #define TRIAL_PAUSE 32
+
+/* The next @most checks do nothing, but those above the limit do. */
+static void skip_checks(struct worker *w, const struct ktrt_task *parent,
+			unsigned most)
+{
+	int64_t below = (int64_t)rt.options.max_children -
+			task_outstanding(parent);
+	int64_t checks = below > 0 ? below / CHILDREN_PER_CHECK : 0;
+
+	w->grants = checks < most ? (unsigned)checks : most;
+}
 
 /* May the maker run it itself? */
 static bool may_run_itself(struct worker *w, const struct ktrt_task *task)
@@ -95,7 +106,7 @@ static void do_brief_tasks(struct worker *w, struct ktrt_task *parent)
 	if (kind != FUNC_UNKNOWN)
 		return;
 	sleep_until_left(w, parent, (uint32_t)nr - TRIAL);
-	w->grants = TRIAL_PAUSE;
+	skip_checks(w, parent, TRIAL_PAUSE);
 }
 
 /*
@@ -162,7 +173,7 @@ static void try_children(struct worker *w, struct ktrt_task *parent)
 		return;
 	sleep_until_left(w, parent, 1);
 	if (task_outstanding(parent) > 1)
-		w->grants = TRIAL_PAUSE;
+		skip_checks(w, parent, TRIAL_PAUSE);
 	else if (func_kind(func) != FUNC_UNKNOWN)
 		func_note_tried(func);
 }
@@ -188,7 +199,7 @@ reduce_children(struct worker *w, struct ktrt_task *parent)
 	} else if (w->core) {
 		do_brief_tasks(w, parent);
 		if (visit.w && at_peek(&w->counts.tasks) == before)
-			w->grants = VISIT_PAUSE;
+			skip_checks(w, parent, VISIT_PAUSE);
 	}
 	/* A thread that came here from a task helps already. */
 	if (was_outside)
