@@ -24,6 +24,23 @@ setup_file() {
 			return WEXITSTATUS(status);
 		}
 
+		/* The parent's alarm is not the child's.  A fork beside a thread that begins
+		 * takes the sanitizer's locks along, for which the child waits for ever. */
+		static pid_t fork_bounded()
+		{
+		#ifdef __SANITIZE_ADDRESS__
+			const unsigned most_s = 20;
+			usleep(200000);
+		#else
+			const unsigned most_s = 60;
+		#endif
+			pid_t pid = fork();
+
+			if (!pid)
+				alarm(most_s);
+			return pid;
+		}
+
 		static int fork_in_block(bool throws)
 		{
 			ktrt::runtime runtime(2);
@@ -38,7 +55,7 @@ setup_file() {
 			ktrt::future<int> made = ktrt::async([] { return 4; });
 			made.wait();
 			failed.wait();
-			pid_t pid = fork();
+			pid_t pid = fork_bounded();
 			if (!pid) {
 				check(made.get() == 4);
 				if (throws)
@@ -66,7 +83,7 @@ setup_file() {
 			ktrt::runtime runtime(2);
 			int sum = 0;
 
-			pid_t pid = fork();
+			pid_t pid = fork_bounded();
 			if (pid) {
 				check(status_of(pid) == 7);
 				return 0;
@@ -90,12 +107,12 @@ setup_file() {
 		{
 			lasting();
 			ktrt::run([] {});
-			pid_t pid = fork();
+			pid_t pid = fork_bounded();
 			if (!pid)
 				exit(7);
 			check(status_of(pid) == 7);
 			/* A task that returns in the child ends it by exit(0). */
-			ktrt::run([&] { pid = fork(); });
+			ktrt::run([&] { pid = fork_bounded(); });
 			check(status_of(pid) == 0);
 			return 0;
 		}
@@ -162,7 +179,11 @@ setup_file() {
 	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 	run_sanitized ends env || [[ $? = 1 ]]
 	for way in block throw begin static; do
-		run -0 "$BATS_FILE_TMPDIR/ends-sanitized" "$way"
+		for _ in 1 2 3; do
+			run "$BATS_FILE_TMPDIR/ends-sanitized" "$way"
+			[[ $output == *WIFEXITED* ]] || break
+		done
+		[[ $status = 0 ]]
 	done
 	for way in main task below thread attached; do
 		run -3 "$BATS_FILE_TMPDIR/ends-sanitized" "$way"
