@@ -164,6 +164,11 @@ $(OUT)/bench/touch-memory: $(call obj,ktask/bench/ahead/touch-memory.c)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(OPENMP) -o $@ $^ $(LDFLAGS)
 
+$(OUT)/bench/made-by-malloc.so: $(call obj,ktask/bench/ahead/made-by-malloc.c)
+	$(make_directory)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -shared -o $@ $^ $(LDFLAGS)
+
 # make bench-ahead ROWS='JVM numpy' ROUNDS=5 MIB=1024 LIMIT=300; ROWS=--list names them.
 # LIMIT: seconds after which a row begins no other round.
 LIMIT ?= 600
@@ -171,7 +176,7 @@ ROWS ?=
 
 ## bench-ahead: programs that touch memory, plain and in all ways of making it (ROWS= ROUNDS=9 MIB= LIMIT=)
 .PHONY: bench-ahead
-bench-ahead: all $(OUT)/bench/touch-memory
+bench-ahead: all $(OUT)/bench/touch-memory $(OUT)/bench/made-by-malloc.so
 	+@$(MAKE) --no-print-directory deps NEED='build ahead' || :
 	+@$(MAKE) --no-print-directory servers || :
 	ktask/bench/ahead/run.py $(OUT) --mib $(MIB) --limit $(LIMIT) --rounds \
@@ -256,5 +261,5 @@ bench-programs: $(OUT)/bench/bench-overload \
 	$(OUT)/bench/bench-claim $(OUT)/bench/bench-users \
 	$(OUT)/bench/bench-busy $(OUT)/bench/bench-late \
 	$(OUT)/bench/bench-register $(OUT)/bench/bench-cuda \
-	$(OUT)/bench/touch-memory \
+	$(OUT)/bench/touch-memory $(OUT)/bench/made-by-malloc.so \
 	$(OUT)/libktask-preload.so

@@ -127,6 +127,7 @@ class Makers:
         self.build, self.directory, self.mib = build, directory, mib
         self.ktask = os.path.join(build, "ktask")
         self.touch_memory = os.path.join(build, "bench", "touch-memory")
+        self.library = os.path.abspath(os.path.join(build, "bench", "made-by-malloc.so"))
 
     def make(self, name):
         maker, arguments, _, _ = TABLE[name]
@@ -174,7 +175,7 @@ class Makers:
         text = "import numpy; " + (what % words if "%d" in what else what)
         present = sides.Command([PYTHON, "-c", NUMPY_PRESENT % int(words * blocks * 1.05) + text],
                                 {sides.TUNABLE: KEEP}, made=r"^([0-9.]+)$")
-        return sides.of_program(self.ktask, [PYTHON, "-c", text], present)
+        return sides.of_program(self.ktask, [PYTHON, "-c", text], present, self.library)
 
     def numpy_file(self, mib):
         path = self.path("numbers")

@@ -67,17 +67,16 @@ def shimmed(ktask, words, *options):
     return [ktask, "run", *options, "--"] + words
 
 
-def of_program(ktask, words, present=None):
-    """A program as a user starts it.  Its source is not ours, so all that it maps is made
-    for it, in the call that maps it: by one thread, as the flag does, and by all."""
-    before = ["--ahead=off", "--prefault=wait"]
+def of_program(ktask, words, present=None, library=None):
+    """A program as a user starts it.  Its source is not ours, so where its memory comes from
+    malloc() a library makes that, in the ways of touch-memory."""
     found = {
         "plain": Command(words),
         "ktask": Command(shimmed(ktask, words)),
         "tunable": Command(words, HUGE),
-        "populate": Command(shimmed(ktask, words, "--threads=1", *before)),
-        "threads": Command(shimmed(ktask, words, *before)),
     }
+    for way in ("populate", "threads", "beside") if library else ():
+        found[way] = Command(words, {"LD_PRELOAD": library, "MADE_BY_MALLOC": way})
     if present:
         found["present"] = present
     return found

@@ -62,6 +62,8 @@ had() {
 	had 64 0
 	reported many-small
 	had 128 128
+	has 1 'run: took over nothing: no call that makes or gives back memory was on 32.0 MiB or more; its memory came by little at a time, or from malloc, of which nothing is made ahead here (--ahead=off, --prefault)'
+	KTASK_RUN_OPS=$KTASK_RUN_OPS,ahead reported many-small
 	has 1 'run: took over nothing: no call that makes or gives back memory was on 32.0 MiB or more; its memory came by little at a time, so that nothing lay ahead'
 }
 
