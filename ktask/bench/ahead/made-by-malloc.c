@@ -106,8 +106,8 @@ static void *note_block(void *block, size_t size)
 
 	if (size < LEAST_BYTES || !block)
 		return block;
-	whole.start = (char *)(((size_t)block + HUGE_BYTES - 1) &
-			       ~(HUGE_BYTES - 1));
+	whole.start =
+		(char *)(((size_t)block + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
 	whole.end = (char *)(((size_t)block + size) & ~(HUGE_BYTES - 1));
 	make_block(&whole);
 	return block;

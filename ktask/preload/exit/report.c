@@ -346,12 +346,14 @@ static void append_smallness(struct report_line *line)
 		report_append(line, ")");
 	}
 	if (had_much())
-		report_append(line, shim_ahead_min_bytes < SIZE_MAX
-					    ? "; its memory came by little at a time, so "
-					      "that nothing lay ahead"
-					    : "; its memory came by little at a time, or from "
-					      "malloc, of which nothing is made ahead here "
-					      "(--ahead=off, --prefault)");
+		report_append(
+			line,
+			shim_ahead_min_bytes < SIZE_MAX
+				? "; its memory came by little at a time, so "
+				  "that nothing lay ahead"
+				: "; its memory came by little at a time, or from "
+				  "malloc, of which nothing is made ahead here "
+				  "(--ahead=off, --prefault)");
 }
 
 struct totals {
