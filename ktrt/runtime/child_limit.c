@@ -63,8 +63,8 @@ static bool must_run_itself(struct worker *w)
 static void skip_checks(struct worker *w, const struct ktrt_task *parent,
 			unsigned most)
 {
-	int64_t below = (int64_t)rt.options.max_children -
-			task_outstanding(parent);
+	int64_t below =
+		(int64_t)rt.options.max_children - task_outstanding(parent);
 	int64_t checks = below > 0 ? below / CHILDREN_PER_CHECK : 0;
 
 	w->grants = checks < most ? (unsigned)checks : most;
