@@ -230,7 +230,9 @@ bool inherited_mappings_due(void)
 
 	/* If two threads store at once, one call is not counted. */
 	atomic_store_explicit(&nr_calls, nr + 1, memory_order_relaxed);
-	return !(nr % CALLS_OF_CHECK) && has_waited(&due);
+	/* Behind a filter even reading the time may kill. */
+	return !(nr % CALLS_OF_CHECK) && shim_filter_allows() &&
+	       has_waited(&due);
 }
 
 bool inherited_mappings_take(void)

@@ -3,8 +3,11 @@
  * Programs whose children touch memory that all of them share.  Each ends with "ok", or
  * tells what it found.  Children call an allocator now and then, as most programs do.
  */
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "ahead_cases.h"
@@ -264,6 +267,22 @@ static void is_given_back(const char *how)
 	check_shared();
 }
 
+/* Behind strict mode not even the time may be read: x86 refuses the instruction. */
+static void allocate_in_strict_mode(size_t unused)
+{
+	allocate_often();
+	sleep_ms(CHILD_MS);
+	must_hold(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT), "strict mode");
+	allocate_often();
+	syscall(SYS_exit, 0);
+}
+
+static void confines_itself(const char *how)
+{
+	map_all();
+	end_child(fork_child(allocate_in_strict_mode, 0), 0);
+}
+
 static void unmap_it(size_t unused)
 {
 	touch_until_made(0);
@@ -319,6 +338,7 @@ int main(int argc, char **argv)
 		{ "execs", children_exec },
 		{ "given-back", is_given_back },
 		{ "unmapped", is_unmapped },
+		{ "confined", confines_itself },
 		{ "comes-and-goes", comes_and_goes },
 	};
 

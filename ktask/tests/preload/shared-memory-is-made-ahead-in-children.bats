@@ -64,6 +64,10 @@ some_made() {
 	shares comes-and-goes
 }
 
+@test "a child that may make no system call can allocate" {
+	shares confined
+}
+
 @test "switched off, nothing is made" {
 	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
 		"$PROGRAMS/ahead-shared" nothing
