@@ -340,6 +340,7 @@ size_t shim_available_bytes(void);
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_remove: memory is about to be given back, in all processes that share it
+ * shim_ahead_not_inherited: children will not have it (MADV_DONTFORK)
  * shim_ahead_shared: there is a new mapping of memory that is shared with children
  * shim_ahead_fork: the calling thread is about to fork
  * shim_ahead_advised: the program is about to advise huge pages, or none
@@ -357,6 +358,7 @@ void shim_ahead_mapping(void *base, size_t len, const void *from);
 void shim_ahead_know(const void *base, size_t len);
 void shim_ahead_moment(void);
 void shim_ahead_remove(const void *addr, size_t len);
+void shim_ahead_not_inherited(const void *addr, size_t len);
 void shim_ahead_shared(void *base, size_t len, const void *from);
 void shim_ahead_fork(void);
 bool shim_ahead_stop(const void *addr, size_t len, bool join);

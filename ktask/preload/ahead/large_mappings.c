@@ -378,6 +378,14 @@ void shim_ahead_remove(const void *addr, size_t len)
 					     end < start ? UINTPTR_MAX : end);
 }
 
+void shim_ahead_not_inherited(const void *addr, size_t len)
+{
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+
+	if (inherited_mappings_nr())
+		inherited_mappings_drop(start, end < start ? UINTPTR_MAX : end);
+}
+
 void large_mappings_stop_all(void)
 {
 	keep_errno();

@@ -101,6 +101,8 @@ KTASK_API int madvise(void *addr, size_t len, int advice)
 		shim_prefault_stop(addr, len, false);
 	if (advice == MADV_REMOVE)
 		shim_ahead_remove(addr, len);
+	if (advice == MADV_DONTFORK)
+		shim_ahead_not_inherited(addr, len);
 	tell_ahead(addr, len, advice, takes_away);
 	if (shim_prefaults && goes_on(advice)) {
 		rc = real_madvise(addr, len, advice);

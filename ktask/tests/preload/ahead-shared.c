@@ -283,6 +283,32 @@ static void confines_itself(const char *how)
 	end_child(fork_child(allocate_in_strict_mode, 0), 0);
 }
 
+/* It lies where the parent has what no child inherits. */
+static void touch_file_there(size_t unused)
+{
+	const size_t some = BLOCK / PAGE_BYTES;
+	int file = memfd_create("sparse", 0);
+
+	must_hold(file >= 0 && !ftruncate(file, LEN), "memfd_create");
+	must_hold(mmap(shared, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+		       0) == shared,
+		  "mmap");
+	sleep_ms(CHILD_MS);
+	for (size_t at = 0; at < NR_PAGES / 4; at += some) {
+		touch_pages(at, at + some);
+		allocate_often();
+		sleep_ms(5);
+	}
+	must_hold(!pages_made(), "pages of a file");
+}
+
+static void is_not_inherited(const char *how)
+{
+	map_all();
+	must_hold(!madvise(shared, LEN, MADV_DONTFORK), "MADV_DONTFORK");
+	end_child(fork_child(touch_file_there, 0), 0);
+}
+
 static void unmap_it(size_t unused)
 {
 	touch_until_made(0);
@@ -339,6 +365,7 @@ int main(int argc, char **argv)
 		{ "given-back", is_given_back },
 		{ "unmapped", is_unmapped },
 		{ "confined", confines_itself },
+		{ "not-inherited", is_not_inherited },
 		{ "comes-and-goes", comes_and_goes },
 	};
 

@@ -68,6 +68,10 @@ some_made() {
 	shares confined
 }
 
+@test "what children do not inherit is not watched in them" {
+	shares not-inherited
+}
+
 @test "switched off, nothing is made" {
 	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
 		"$PROGRAMS/ahead-shared" nothing
