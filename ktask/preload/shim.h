@@ -339,7 +339,8 @@ size_t shim_available_bytes(void);
  * shim_ahead_unmapped, shim_ahead_moved: memory is gone, or elsewhere
  * @stays: the old mapping remains
  * shim_ahead_stop_block: a block is about to be freed
- * shim_ahead_remove: memory is about to be given back, in all processes that share it
+ * shim_ahead_remove: memory is about to be given back, or its faults are handled: nothing
+ *	more is made of it in any process that shares it
  * shim_ahead_not_inherited: children will not have it (MADV_DONTFORK)
  * shim_ahead_shared: there is a new mapping of memory that is shared with children
  * shim_ahead_fork: the calling thread is about to fork

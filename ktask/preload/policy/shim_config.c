@@ -81,6 +81,8 @@ void shim_memory_watched(void)
 	keep_errno();
 
 	atomic_store(&memory_watched, true);
+	/* What another process makes of shared memory is no fault in this one. */
+	shim_ahead_remove(NULL, SIZE_MAX);
 	if (shim_prefaults)
 		shim_prefault_end();
 	if (shim_ahead_running() && shim_is_ours())

@@ -3,9 +3,12 @@
  * Programs whose children touch memory that all of them share.  Each ends with "ok", or
  * tells what it found.  Children call an allocator now and then, as most programs do.
  */
+#include <fcntl.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -267,6 +270,34 @@ static void is_given_back(const char *how)
 	check_shared();
 }
 
+/* Two MiB in 10 ms, which takes more than a second. */
+static void touch_slowly(size_t unused)
+{
+	const size_t some = BLOCK / PAGE_BYTES;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sleep_ms(CHILD_MS);
+	for (size_t at = 0; at < NR_PAGES; at += some) {
+		touch_pages(at, at + some);
+		allocate_often();
+		sleep_ms(10);
+	}
+	sleep_ms(WAIT_MS);
+}
+
+/* By another process, which touches others meanwhile. */
+static void wait_until_made(void)
+{
+	for (int ms = 0; ms < WAIT_MS; ms += 5) {
+		size_t present = count_present(shared, LEN);
+
+		if (present > pages_touched())
+			return;
+		sleep_ms(5);
+	}
+	must_hold(false, "nothing was made ahead");
+}
+
 /* Behind strict mode not even the time may be read: x86 refuses the instruction. */
 static void allocate_in_strict_mode(size_t unused)
 {
@@ -307,6 +338,53 @@ static void is_not_inherited(const char *how)
 	map_all();
 	must_hold(!madvise(shared, LEN, MADV_DONTFORK), "MADV_DONTFORK");
 	end_child(fork_child(touch_file_there, 0), 0);
+}
+
+/* A page that is made elsewhere is no fault any more. */
+static void register_faults(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { .start = (uintptr_t)shared, .len = LEN },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	must_hold(fd >= 0 && !ioctl(fd, UFFDIO_API, &api) &&
+			  !ioctl(fd, UFFDIO_REGISTER, &range),
+		  "userfaultfd");
+}
+
+static size_t pages_come(void)
+{
+	static unsigned char before[NR_PAGES], after[NR_PAGES];
+	size_t nr = 0;
+
+	must_hold(!mincore(shared, LEN, before), "mincore");
+	sleep_ms(300);
+	must_hold(!mincore(shared, LEN, after), "mincore");
+	for (size_t page = 0; page < NR_PAGES; page++)
+		nr += !(before[page] & 1) && after[page] & 1 && !touched[page];
+	return nr;
+}
+
+/* Once one process handles its faults nothing is made by any other. */
+static void faults_are_handled(const char *how)
+{
+	pid_t child;
+	size_t come;
+
+	map_all();
+	child = fork_child(touch_slowly, 0);
+	wait_until_made();
+	register_faults();
+	/* What is being made at this moment. */
+	sleep_ms(50);
+	come = pages_come();
+	must_hold(!kill(child, SIGKILL), "kill");
+	end_child(child, SIGKILL);
+	if (come)
+		printf("%zu pages that nobody touched came\n", come);
 }
 
 static void unmap_it(size_t unused)
@@ -366,6 +444,7 @@ int main(int argc, char **argv)
 		{ "unmapped", is_unmapped },
 		{ "confined", confines_itself },
 		{ "not-inherited", is_not_inherited },
+		{ "faults", faults_are_handled },
 		{ "comes-and-goes", comes_and_goes },
 	};
 

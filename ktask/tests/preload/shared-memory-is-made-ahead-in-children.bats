@@ -72,6 +72,12 @@ some_made() {
 	shares not-inherited
 }
 
+@test "once one process handles its faults, nothing is made by any" {
+	expected=$(plain timeout -s KILL 300 "$PROGRAMS/watch-cases" fault syscall)
+	[ "$expected" != none ] || skip "no userfaultfd"
+	expected= shares faults
+}
+
 @test "switched off, nothing is made" {
 	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
 		"$PROGRAMS/ahead-shared" nothing
