@@ -53,19 +53,34 @@ static void end_helpers(void)
 	shim_trim();
 }
 
+static void leave_namespaces(bool with_processes)
+{
+	keep_errno();
+
+	end_helpers();
+	if (with_processes)
+		shim_record_leave_namespace();
+}
+
+static void leave_by_unshare(long flags)
+{
+	leave_namespaces(flags & CLONE_NEWPID);
+}
+
+static void leave_by_setns(long type)
+{
+	leave_namespaces(!type || type & CLONE_NEWPID);
+}
+
 KTASK_API int unshare(int flags)
 {
-	end_helpers();
-	if (flags & CLONE_NEWPID)
-		shim_record_leave_namespace();
+	leave_by_unshare(flags);
 	return (int)syscall(SYS_unshare, flags);
 }
 
 KTASK_API int setns(int fd, int type)
 {
-	end_helpers();
-	if (!type || type & CLONE_NEWPID)
-		shim_record_leave_namespace();
+	leave_by_setns(type);
 	return (int)syscall(SYS_setns, fd, type);
 }
 
@@ -149,6 +164,8 @@ static inline bool is_watched(long number)
 	case SYS_userfaultfd:
 	case SYS_io_uring_register:
 	case SYS_exit:
+	case SYS_unshare:
+	case SYS_setns:
 		return true;
 	default:
 		return false;
@@ -187,6 +204,12 @@ static bool prepare_for_call(long number, const long *args)
 		return false;
 	case SYS_exit:
 		shim_thread_ends();
+		return false;
+	case SYS_unshare:
+		leave_by_unshare((int)args[0]);
+		return false;
+	case SYS_setns:
+		leave_by_setns((int)args[1]);
 		return false;
 	case SYS_clone:
 	case SYS_clone3:

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
@@ -387,6 +388,32 @@ static void faults_are_handled(const char *how)
 		printf("%zu pages that nobody touched came\n", come);
 }
 
+/* Both are refused to a process that has threads, or whose threads share a directory. */
+static void leave_users(size_t unused)
+{
+	touch_until_made(0);
+	must_hold(nr_threads() > 1, "a watcher");
+	must_hold(!syscall(SYS_unshare, CLONE_NEWUSER) || errno != EINVAL,
+		  "unshare saw threads");
+}
+
+static void enter_mounts(size_t unused)
+{
+	int file = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	must_hold(file >= 0, "/proc/self/ns/mnt");
+	touch_until_made(0);
+	must_hold(!syscall(SYS_setns, file, CLONE_NEWNS) || errno != EINVAL,
+		  "setns saw threads");
+}
+
+static void changes_namespaces(const char *how)
+{
+	map_all();
+	end_child(fork_child(leave_users, 0), 0);
+	end_child(fork_child(enter_mounts, 0), 0);
+}
+
 static void unmap_it(size_t unused)
 {
 	touch_until_made(0);
@@ -445,6 +472,7 @@ int main(int argc, char **argv)
 		{ "confined", confines_itself },
 		{ "not-inherited", is_not_inherited },
 		{ "faults", faults_are_handled },
+		{ "namespaces", changes_namespaces },
 		{ "comes-and-goes", comes_and_goes },
 	};
 

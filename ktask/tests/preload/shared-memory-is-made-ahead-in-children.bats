@@ -78,6 +78,11 @@ some_made() {
 	expected= shares faults
 }
 
+@test "a child may change its namespaces, by system calls of its own as well" {
+	shares namespaces
+	some_made
+}
+
 @test "switched off, nothing is made" {
 	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
 		"$PROGRAMS/ahead-shared" nothing
