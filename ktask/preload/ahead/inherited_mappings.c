@@ -28,8 +28,11 @@ static struct inherited_mapping {
 	struct shared_waste
 		*_Atomic waste; /* shared with all that inherit it */
 	atomic_bool inherited; /* by this process */
-	/* Who sets this may use the counts: to watch, or to unmap them. */
-	atomic_bool begun;
+	atomic_bool begun; /* to watch it: the counts stay mapped */
+	/* Threads that use the counts, or are about to check whether they may.  Each counts
+	 * itself first and then reads the state.  Who unmaps the counts, or takes a free entry,
+	 * changes the state first and then reads this. */
+	atomic_uint nr_users;
 } inherited_table[NR_MAPPINGS];
 static atomic_uint nr_mappings;
 static _Atomic uint64_t due_ns; /* 0: nothing is waited for */
@@ -42,13 +45,37 @@ unsigned inherited_mappings_nr(void)
 	return atomic_load(&nr_mappings);
 }
 
+static void leave_mapping(struct inherited_mapping *mapping)
+{
+	atomic_fetch_sub(&mapping->nr_users, 1);
+}
+
+/* Return: whether its counts, if it has some, stay mapped until leave_mapping(). */
+static bool enter_mapping(struct inherited_mapping *mapping)
+{
+	atomic_fetch_add(&mapping->nr_users, 1);
+	if (atomic_load(&mapping->state) == USED)
+		return true;
+	leave_mapping(mapping);
+	return false;
+}
+
+static bool claim_mapping(struct inherited_mapping *mapping)
+{
+	int state = FREE;
+
+	if (!atomic_compare_exchange_strong(&mapping->state, &state, CLAIMED))
+		return false;
+	if (!atomic_load(&mapping->nr_users))
+		return true;
+	atomic_store(&mapping->state, FREE);
+	return false;
+}
+
 void inherited_mappings_add(uintptr_t start, uintptr_t end)
 {
 	for (size_t i = 0; i < NR_MAPPINGS; i++) {
-		int state = FREE;
-
-		if (!atomic_compare_exchange_strong(&inherited_table[i].state,
-						    &state, CLAIMED))
+		if (!claim_mapping(&inherited_table[i]))
 			continue;
 		inherited_table[i].start = start;
 		inherited_table[i].end = end;
@@ -75,20 +102,20 @@ static size_t count_blocks(const struct inherited_mapping *mapping)
 	       mapping->start / AHEAD_BLOCK_BYTES;
 }
 
-/* Counts that a watcher has stay mapped, a page or two. */
+/* Counts that a watcher has, or another thread, stay mapped: a page or two. */
 static void drop_mapping(struct inherited_mapping *mapping)
 {
-	struct shared_waste *waste = mapping->waste;
-	size_t bytes = shared_waste_bytes(count_blocks(mapping));
-	bool begun = atomic_exchange(&mapping->begun, true);
 	int used = USED;
 
-	if (!atomic_compare_exchange_strong(&mapping->state, &used, FREE))
+	if (!atomic_compare_exchange_strong(&mapping->state, &used, CLAIMED))
 		return;
+	if (mapping->waste && !mapping->begun &&
+	    !atomic_load(&mapping->nr_users))
+		real_munmap(mapping->waste,
+			    shared_waste_bytes(count_blocks(mapping)));
 	atomic_fetch_sub(&nr_mappings, 1);
 	atomic_fetch_sub(&shim_ahead_watched, 1);
-	if (waste && !begun)
-		real_munmap(waste, bytes);
+	atomic_store(&mapping->state, FREE);
 }
 
 void inherited_mappings_drop(uintptr_t start, uintptr_t end)
@@ -101,10 +128,13 @@ void inherited_mappings_drop(uintptr_t start, uintptr_t end)
 void inherited_mappings_give_back(uintptr_t start, uintptr_t end)
 {
 	for (size_t i = 0; i < NR_MAPPINGS; i++) {
-		struct shared_waste *waste = inherited_table[i].waste;
+		struct inherited_mapping *mapping = &inherited_table[i];
 
-		if (is_within(&inherited_table[i], start, end) && waste)
-			atomic_store(&waste->given_back, true);
+		if (!enter_mapping(mapping))
+			continue;
+		if (is_within(mapping, start, end) && mapping->waste)
+			atomic_store(&mapping->waste->given_back, true);
+		leave_mapping(mapping);
 	}
 }
 
@@ -134,11 +164,15 @@ void inherited_mappings_fork(void)
 
 	if (!inherited_mappings_nr() || !shim_filter_allows())
 		return;
-	for (size_t i = 0; i < NR_MAPPINGS; i++)
-		if (atomic_load(&inherited_table[i].state) == USED &&
-		    !inherited_table[i].waste &&
-		    !map_waste(&inherited_table[i]))
-			drop_mapping(&inherited_table[i]);
+	for (size_t i = 0; i < NR_MAPPINGS; i++) {
+		struct inherited_mapping *mapping = &inherited_table[i];
+
+		if (!enter_mapping(mapping))
+			continue;
+		if (!mapping->waste && !map_waste(mapping))
+			drop_mapping(mapping);
+		leave_mapping(mapping);
+	}
 }
 
 /* Other threads of the parent may have been adding or dropping. */
@@ -164,6 +198,7 @@ void inherited_mappings_forked(void)
 	if (!inherited_mappings_nr())
 		return;
 	for (size_t i = 0; i < NR_MAPPINGS; i++) {
+		inherited_table[i].nr_users = 0;
 		forget_claimed(&inherited_table[i]);
 		if (atomic_load(&inherited_table[i].state) == FREE)
 			continue;
@@ -181,16 +216,15 @@ void inherited_mappings_forked(void)
 
 /* ---- waiting ---- */
 
-/* Another thread may unmap them meanwhile. */
 static unsigned read_young(struct inherited_mapping *mapping)
 {
 	unsigned nr = 0;
 
-	if (!mapping->inherited || atomic_exchange(&mapping->begun, true))
+	if (!enter_mapping(mapping))
 		return 0;
-	if (atomic_load(&mapping->state) == USED)
+	if (mapping->inherited && !mapping->begun)
 		nr = atomic_load(&mapping->waste->nr_young);
-	atomic_store(&mapping->begun, false);
+	leave_mapping(mapping);
 	return nr;
 }
 
@@ -257,13 +291,13 @@ void inherited_mappings_each(void (*watch)(uintptr_t start, uintptr_t end,
 					   bool begins))
 {
 	for (size_t i = 0; i < NR_MAPPINGS; i++) {
-		struct shared_waste *waste = inherited_table[i].waste;
+		struct inherited_mapping *mapping = &inherited_table[i];
 
-		if (atomic_load(&inherited_table[i].state) == USED &&
-		    inherited_table[i].inherited)
-			watch(inherited_table[i].start, inherited_table[i].end,
-			      waste,
-			      !atomic_exchange(&inherited_table[i].begun,
-					       true));
+		if (!enter_mapping(mapping))
+			continue;
+		if (mapping->inherited)
+			watch(mapping->start, mapping->end, mapping->waste,
+			      !atomic_exchange(&mapping->begun, true));
+		leave_mapping(mapping);
 	}
 }
