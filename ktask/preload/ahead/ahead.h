@@ -77,11 +77,15 @@ bool ahead_is_allowed(void);
 void ahead_wake_watcher(void);
 /* Return: whether there is a watcher. */
 bool ahead_start_watcher(void);
+/* Has it ended because all that it watches rests? */
+bool ahead_is_resting(void);
 /* Has the watcher begun to end?  Then it watches nothing new. */
 bool ahead_is_ending(void);
 
 /* present_pages.c: by the watcher, which has its own table of descriptors by then */
 void ahead_open_pages(void);
+/* That watcher has ended, and its table with it. */
+void ahead_forget_pages(void);
 /*
  * An ahead_present_func of a struct large_mapping.  Pages of a mark in private memory must
  * have been written: a program that only reads gets no next window.

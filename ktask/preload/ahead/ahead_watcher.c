@@ -9,7 +9,8 @@
  * on data or on processes, or against what all processes together may have
  * (watcher_conditions.c).  It sleeps on a futex while there is nothing to watch, and
  * ends once the main thread is gone (exit/main_thread.c).  While nothing moves it polls
- * less and less often, down to every 50 ms.
+ * less and less often, down to every 50 ms.  Where all that it watches rests it ends, as it
+ * counts against limits (watch_shared.c).  The next one goes on with the table as it is.
  *
  * It has the priority of the process, like idle helpers.  At the lowest priority it
  * would delay the end of the process on a busy machine.  It works at most for some
@@ -19,11 +20,12 @@
  * it makes share that table, so they must not work on files (shim_ahead_end()).
  *
  *	NONE --start--> STARTING --> RUNNING --end--> ENDING --> NONE
+ *	RUNNING --rest--> RESTING --start--> STARTING, or --end--> ENDING
  *
- * Locking: there is no lock.  Whoever brings the state from NONE to STARTING or from
- * RUNNING to ENDING, by compare-and-swap, owns watcher_thread until the next state.  Any
- * thread increments nr_news, and the watcher and its owner set is_quitting.  For
- * the mappings see large_mappings.h.
+ * Locking: there is no lock.  Whoever brings the state to STARTING or to ENDING, by
+ * compare-and-swap, owns watcher_thread until the next state.  Only the watcher brings it to
+ * RESTING.  Any thread increments nr_news, and the watcher and its owner set is_quitting.
+ * For the mappings see large_mappings.h.
  */
 #include <errno.h>
 #include <limits.h>
@@ -63,7 +65,7 @@
 /* SCHED_FLAG_RESET_ON_FORK, which older C libraries lack. */
 #define RESET_ON_FORK 1
 
-enum watcher_state { NONE, STARTING, RUNNING, ENDING };
+enum watcher_state { NONE, STARTING, RUNNING, RESTING, ENDING };
 
 static _Atomic int watcher_state;
 static pthread_t watcher_thread;
@@ -280,15 +282,21 @@ static bool follow_to_end(struct large_mapping *mapping)
 	       touch_steps_follow(&mapping->steps) >= 0;
 }
 
-static void tell_mapping(struct large_mapping *mapping)
+static void tell_mapping(struct large_mapping *mapping, bool follow)
 {
 	bool followed;
 
 	if (!mapping->seen || atomic_load(&mapping->state) != MAPPING_WATCHED)
 		return;
-	followed = follow_to_end(mapping);
+	followed = follow && follow_to_end(mapping);
 	ahead_note_made(mapping, 0);
 	account_mapping(mapping, followed);
+}
+
+static void tell_all(bool follow)
+{
+	for (size_t i = 0; i < large_mappings_used(); i++)
+		tell_mapping(&large_mappings[i], follow);
 }
 
 static bool is_window_done(const struct large_mapping *mapping)
@@ -368,14 +376,27 @@ static void tell_if_asked(void)
 
 	if (asked == atomic_load(&nr_told))
 		return;
-	for (size_t i = 0; i < large_mappings_used(); i++)
-		tell_mapping(&large_mappings[i]);
+	tell_all(true);
 	atomic_store(&nr_told, asked);
 	syscall(SYS_futex, &nr_told, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL,
 		0);
 }
 
-static void serve_all(void)
+/* Who ends a rest first tells of news and then looks whether there is a watcher. */
+static bool begin_rest(uint32_t seen)
+{
+	int running = RUNNING, resting = RESTING;
+
+	return large_mappings_rest() &&
+	       atomic_compare_exchange_strong(&watcher_state, &running,
+					      RESTING) &&
+	       (atomic_load(&nr_news) == seen ||
+		!atomic_compare_exchange_strong(&watcher_state, &resting,
+						RUNNING));
+}
+
+/* Return: whether all rests; else nothing is watched any more. */
+static bool serve_all(void)
 {
 	while (!atomic_load(&is_quitting)) {
 		uint32_t seen = atomic_load(&nr_news);
@@ -389,12 +410,15 @@ static void serve_all(void)
 		tell_if_asked();
 		if (shim_main_is_gone())
 			atomic_store(&is_quitting, true);
+		else if (begin_rest(seen))
+			return true;
 		now = now_ns();
 		if (due_ns < now + POLL_LEAST_NS / 4)
 			due_ns = now + POLL_LEAST_NS / 4;
 		if (!atomic_load(&is_quitting))
 			sleep_until(seen, due_ns, now);
 	}
+	return false;
 }
 
 static void end_all(void)
@@ -408,11 +432,9 @@ static void end_all(void)
 	}
 }
 
-/*
- * If all CPUs are busy, a thread that wakes waits for the next tick, up to 4 ms.  In that
+/* If all CPUs are busy, a thread that wakes waits for the next tick, up to 4 ms.  In that
  * time a program touches more than a window.  Since Linux 6.12 a thread that asks for
- * short slices does not wait; older kernels ignore the request.
- */
+ * short slices does not wait; older kernels ignore the request. */
 static void ask_for_short_slices(void)
 {
 	struct sched_attr_v0 attr;
@@ -435,8 +457,8 @@ static void *run_watcher(void *unused)
 	else
 		ahead_open_pages();
 	ahead_page_size_init();
-	serve_all();
-	end_all();
+	if (!serve_all())
+		end_all();
 	return NULL;
 }
 
@@ -474,16 +496,30 @@ void ahead_wake_watcher(void)
 	shim_main_wake();
 }
 
+/* Return: whether the state was RESTING and is @state now; there is no thread any more. */
+static bool take_rested(int state)
+{
+	int resting = RESTING;
+
+	if (!atomic_compare_exchange_strong(&watcher_state, &resting, state))
+		return false;
+	pthread_join(watcher_thread, NULL);
+	ahead_forget_pages();
+	return true;
+}
+
 bool ahead_start_watcher(void)
 {
 	int none = NONE;
 
 	if (atomic_load(&watcher_state) == RUNNING)
 		return true;
-	if (!atomic_compare_exchange_strong(&watcher_state, &none, STARTING))
+	if (!take_rested(STARTING) &&
+	    !atomic_compare_exchange_strong(&watcher_state, &none, STARTING))
 		return false;
 	atomic_store(&is_quitting, false);
 	if (create_thread()) {
+		end_all();
 		atomic_store(&watcher_state, NONE);
 		return false;
 	}
@@ -499,15 +535,15 @@ bool ahead_is_ending(void)
 	return atomic_load(&is_quitting);
 }
 
-/*
- * By a thread that is about to call exec, perhaps in a signal handler that interrupted an
- * allocator for which the watcher waits.  So this waits no longer than TELL_NS.
- */
+/* By a thread that is about to call exec, perhaps in a signal handler that interrupted an
+ * allocator for which the watcher waits.  So this waits no longer than TELL_NS. */
 void shim_ahead_tell_now(void)
 {
 	uint64_t end_ns = now_ns() + TELL_NS;
 	uint32_t asked, told;
 
+	if (atomic_load(&watcher_state) == RESTING)
+		tell_all(false);
 	if (atomic_load(&watcher_state) != RUNNING)
 		return;
 	asked = atomic_fetch_add(&nr_asked, 1) + 1;
@@ -525,17 +561,27 @@ void shim_ahead_end(void)
 
 	if (unwatched)
 		shim_decline(WHY_ALLOCATOR, unwatched);
-	if (!atomic_compare_exchange_strong(&watcher_state, &running, ENDING))
-		return;
-	atomic_store(&is_quitting, true);
-	ahead_wake_watcher();
-	pthread_join(watcher_thread, NULL);
+	if (take_rested(ENDING)) {
+		end_all();
+	} else {
+		if (!atomic_compare_exchange_strong(&watcher_state, &running,
+						    ENDING))
+			return;
+		atomic_store(&is_quitting, true);
+		ahead_wake_watcher();
+		pthread_join(watcher_thread, NULL);
+	}
 	atomic_store(&watcher_state, NONE);
 }
 
 bool shim_ahead_running(void)
 {
 	return atomic_load(&watcher_state) == RUNNING;
+}
+
+bool ahead_is_resting(void)
+{
+	return atomic_load(&watcher_state) == RESTING;
 }
 
 void shim_ahead_forked(void)

@@ -37,7 +37,7 @@ static struct inherited_mapping {
 static atomic_uint nr_mappings;
 static _Atomic uint64_t due_ns; /* 0: nothing is waited for */
 static atomic_bool is_first_wait; /* it waits for the first time */
-static uint64_t rest_ns; /* the watcher's */
+static _Atomic uint64_t rest_ns;
 static atomic_uint nr_calls;
 
 unsigned inherited_mappings_nr(void)
@@ -194,7 +194,7 @@ void inherited_mappings_forked(void)
 	unsigned nr = 0;
 
 	atomic_store(&due_ns, 0);
-	rest_ns = REST_LEAST_NS;
+	atomic_store(&rest_ns, REST_LEAST_NS);
 	if (!inherited_mappings_nr())
 		return;
 	for (size_t i = 0; i < NR_MAPPINGS; i++) {
@@ -279,11 +279,10 @@ bool inherited_mappings_take(void)
 
 void inherited_mappings_rest(bool in_vain)
 {
-	if (!in_vain)
-		rest_ns = REST_LEAST_NS;
-	begin_waiting(rest_ns);
-	if (rest_ns < REST_MOST_NS)
-		rest_ns *= 2;
+	uint64_t ns = in_vain ? atomic_load(&rest_ns) : REST_LEAST_NS;
+
+	begin_waiting(ns);
+	atomic_store(&rest_ns, ns < REST_MOST_NS ? 2 * ns : ns);
 }
 
 void inherited_mappings_each(void (*watch)(uintptr_t start, uintptr_t end,

@@ -40,7 +40,7 @@ void inherited_mappings_forked(void);
  * inherited_mappings_wait - does the process wait until it may watch?
  * inherited_mappings_due - by each call of an allocator meanwhile: is it time?
  * inherited_mappings_take - the same, and no longer wait
- * inherited_mappings_rest - by the watcher: nothing moves, so wait again
+ * inherited_mappings_rest - nothing moves, or may be made now: wait again
  * @in_vain: nothing has moved since the last rest
  */
 bool inherited_mappings_wait(void);

@@ -121,6 +121,23 @@ void large_mappings_wake(void)
 		atomic_store(&large_mappings[i].rests, false);
 }
 
+bool large_mappings_rest(void)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < large_mappings_used(); i++) {
+		const struct large_mapping *mapping = &large_mappings[i];
+
+		if (atomic_load(&mapping->state) == MAPPING_FREE)
+			continue;
+		if (atomic_load(&mapping->state) != MAPPING_WATCHED ||
+		    !mapping->seen || !atomic_load(&mapping->rests))
+			return false;
+		some = true;
+	}
+	return some;
+}
+
 void large_mapping_leave(struct large_mapping *mapping)
 {
 	atomic_fetch_sub(&mapping->nr_making, 1);

@@ -97,13 +97,23 @@ static void watch_inherited(uintptr_t start, uintptr_t end,
 		shared_waste_last(waste);
 }
 
+/* Return: false: there may be no watcher now. */
+static bool resume_watcher(void)
+{
+	return !ahead_is_resting() ||
+	       (find_reason(shim_ahead_min_bytes) == SHIM_NR_WHY &&
+		ahead_start_watcher());
+}
+
 /* In a child that has lived for a while, or rested. */
 static void watch_all_inherited(void)
 {
 	inherited_mappings_each(watch_inherited);
 	large_mappings_wake();
-	if (shim_ahead_running())
-		ahead_wake_watcher();
+	/* First: the watcher may be about to rest. */
+	ahead_wake_watcher();
+	if (!resume_watcher())
+		inherited_mappings_rest(true);
 }
 
 /* ---- what an allocator of the program's own has made ---- */

@@ -24,6 +24,11 @@ void ahead_open_pages(void)
 	pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 }
 
+void ahead_forget_pages(void)
+{
+	pagemap_fd = -1;
+}
+
 /* The kernel's bits of /proc/PID/pagemap. */
 #define PAGEMAP_PRESENT ((uint64_t)1 << 63)
 #define PAGEMAP_EXCLUSIVE ((uint64_t)1 << 56)

@@ -414,6 +414,86 @@ static void changes_namespaces(const char *how)
 	end_child(fork_child(enter_mounts, 0), 0);
 }
 
+/* Return: the page behind those that were touched; in order, and a thread came. */
+static size_t touch_until_watched(size_t at)
+{
+	for (int ms = 0; ms < WAIT_MS; ms += 5) {
+		if (at < NR_PAGES / 2)
+			touch_pages(at, at + 16);
+		at += at < NR_PAGES / 2 ? 16 : 0;
+		allocate_often();
+		if (nr_threads() > 1)
+			return at;
+		sleep_ms(5);
+	}
+	must_hold(false, "nothing was made ahead");
+	return 0;
+}
+
+/* A program counts its threads, and so do limits. */
+static void rest_and_continue(size_t unused)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < 3; i++) {
+		at = touch_until_watched(at);
+		for (int ms = 0; ms < WAIT_MS && nr_threads() > 1; ms += 50)
+			sleep_ms(50);
+		must_hold(nr_threads() == 1, "a thread where nothing moves");
+	}
+	touch_in_order(at);
+}
+
+static void rests_and_continues(const char *how)
+{
+	map_all();
+	end_child(fork_child(rest_and_continue, 0), 0);
+	check_shared();
+}
+
+static atomic_size_t *nr_resting;
+
+static void rest_with_many(size_t unused)
+{
+	for (int i = 0; i < 30; i++) {
+		allocate_often();
+		sleep_ms(10);
+	}
+	for (int ms = 0; ms < WAIT_MS && nr_threads() > 1; ms += 50)
+		sleep_ms(50);
+	atomic_fetch_add(nr_resting, nr_threads() == 1);
+	for (;;)
+		pause();
+}
+
+/* As a group of processes allows, of which the first ones have come to rest. */
+static void forks_to_the_limit(const char *how)
+{
+	static pid_t children[10 * CHILDREN];
+	size_t nr = 0;
+
+	map_all();
+	nr_resting = map_shared(PAGE_BYTES);
+	for (;;) {
+		for (int ms = 0; ms < WAIT_MS && nr == CHILDREN &&
+				 atomic_load(nr_resting) < CHILDREN;
+		     ms += 10)
+			sleep_ms(10);
+		children[nr] = fork();
+		if (!children[nr])
+			rest_with_many(0);
+		if (children[nr] < 0)
+			break;
+		must_hold(++nr < 10 * CHILDREN, "a limit");
+	}
+	must_hold(errno == EAGAIN, "fork");
+	printf("%zu children\n", nr);
+	for (size_t i = 0; i < nr; i++)
+		must_hold(!kill(children[i], SIGKILL), "kill");
+	for (size_t i = 0; i < nr; i++)
+		end_child(children[i], SIGKILL);
+}
+
 static void unmap_it(size_t unused)
 {
 	touch_until_made(0);
@@ -469,6 +549,8 @@ int main(int argc, char **argv)
 		{ "execs", children_exec },
 		{ "given-back", is_given_back },
 		{ "unmapped", is_unmapped },
+		{ "rests", rests_and_continues },
+		{ "to-the-limit", forks_to_the_limit },
 		{ "confined", confines_itself },
 		{ "not-inherited", is_not_inherited },
 		{ "faults", faults_are_handled },

@@ -83,6 +83,43 @@ some_made() {
 	some_made
 }
 
+@test "a child in which nothing moves has one thread, and is helped again" {
+	shares rests
+}
+
+# children_in MODE: how many a group allows, without the shim or with it
+children_in() {
+	(
+		echo "$BASHPID" >"$group/cgroup.procs"
+		[ "$1" != plain ] || exec env -u LD_PRELOAD timeout 300 \
+			"$PROGRAMS/ahead-shared" to-the-limit
+		export LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT"
+		KTASK_RUN_OPS=$1 exec timeout 300 \
+			"$PROGRAMS/ahead-shared" to-the-limit
+	)
+}
+
+# What is left to the first hundred is less than the shim leaves to the program.
+@test "a group of processes has as many children as without the shim" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	root=/sys/fs/cgroup/pids
+	[ -d "$root" ] || root=/sys/fs/cgroup
+	group=$root/ktask-test-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	[ -e "$group/pids.max" ] ||
+		{ rmdir "$group" && skip "control groups do not limit threads"; }
+	echo $((350 + $(nproc))) >"$group/pids.max"
+	expected=$(children_in plain 2>&1) || :
+	for mode in ahead-small ahead; do
+		got=$(children_in $mode 2>&1) || :
+		echo "$mode: $got, and $expected without the shim"
+		[ "$got" = "$expected" ] || break
+	done
+	remove_group "$group"
+	[[ $expected =~ ^[1-9][0-9]*" children"$'\n'ok$ ]]
+	[ "$got" = "$expected" ]
+}
+
 @test "switched off, nothing is made" {
 	KTASK_RUN_OPS=ahead-off run shimmed timeout 300 \
 		"$PROGRAMS/ahead-shared" nothing
