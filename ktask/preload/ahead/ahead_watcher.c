@@ -383,11 +383,11 @@ static void tell_if_asked(void)
 }
 
 /* Who ends a rest first tells of news and then looks whether there is a watcher. */
-static bool begin_rest(uint32_t seen)
+static bool begin_rest(uint32_t seen, bool idle)
 {
 	int running = RUNNING, resting = RESTING;
 
-	return large_mappings_rest() &&
+	return large_mappings_rest(idle) &&
 	       atomic_compare_exchange_strong(&watcher_state, &running,
 					      RESTING) &&
 	       (atomic_load(&nr_news) == seen ||
@@ -410,7 +410,7 @@ static bool serve_all(void)
 		tell_if_asked();
 		if (shim_main_is_gone())
 			atomic_store(&is_quitting, true);
-		else if (begin_rest(seen))
+		else if (begin_rest(seen, due_ns == UINT64_MAX))
 			return true;
 		now = now_ns();
 		if (due_ns < now + POLL_LEAST_NS / 4)

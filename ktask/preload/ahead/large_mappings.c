@@ -41,6 +41,8 @@ static void cover_block(uintptr_t block)
 static atomic_uint nr_replacing;
 /* 1 and the number of such calls that have begun; A. */
 static atomic_ulong nr_replaced = 1;
+/* Whether inherited mappings were watched; A. */
+static atomic_bool had_shared;
 /* Found mappings in use.  The shim may not be told when they are unmapped; A. */
 static atomic_uint nr_found;
 
@@ -112,6 +114,7 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 struct large_mapping *large_mapping_add_shared(uintptr_t start, uintptr_t end,
 					       struct shared_waste *waste)
 {
+	atomic_store(&had_shared, true);
 	return add_mapping(start, end, 0, false, waste);
 }
 
@@ -121,9 +124,9 @@ void large_mappings_wake(void)
 		atomic_store(&large_mappings[i].rests, false);
 }
 
-bool large_mappings_rest(void)
+bool large_mappings_rest(bool idle)
 {
-	bool some = false;
+	bool some = idle && atomic_load(&had_shared);
 
 	for (size_t i = 0; i < large_mappings_used(); i++) {
 		const struct large_mapping *mapping = &large_mappings[i];

@@ -115,8 +115,9 @@ struct large_mapping *large_mapping_add_shared(uintptr_t start, uintptr_t end,
 					       struct shared_waste *waste);
 /* Poll resting ones again. */
 void large_mappings_wake(void);
-/* By the watcher: is there any, and do all rest? */
-bool large_mappings_rest(void);
+/* By the watcher: is there any, and do all rest?  @idle: it has not heard of anything for so
+ * long that it may also end where shared ones were given up, and none is left. */
+bool large_mappings_rest(bool idle);
 
 /* Is any of it watched, or was until a moment ago? */
 bool large_mappings_overlap(uintptr_t start, uintptr_t end);

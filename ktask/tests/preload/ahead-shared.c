@@ -451,6 +451,22 @@ static void rests_and_continues(const char *how)
 	check_shared();
 }
 
+static void wait_for_one_thread(size_t unused)
+{
+	touch_until_made(0);
+	must_hold(!madvise(shared, LEN / 2, MADV_REMOVE), "MADV_REMOVE");
+	for (int ms = 0; ms < 2 * WAIT_MS && nr_threads() > 1; ms += 50)
+		sleep_ms(50);
+	must_hold(nr_threads() == 1, "a thread that watches nothing");
+}
+
+/* Nothing will be made of it any more. */
+static void gives_up(const char *how)
+{
+	map_all();
+	end_child(fork_child(wait_for_one_thread, 0), 0);
+}
+
 static atomic_size_t *nr_resting;
 
 static void rest_with_many(size_t unused)
@@ -550,6 +566,7 @@ int main(int argc, char **argv)
 		{ "given-back", is_given_back },
 		{ "unmapped", is_unmapped },
 		{ "rests", rests_and_continues },
+		{ "gives-up", gives_up },
 		{ "to-the-limit", forks_to_the_limit },
 		{ "confined", confines_itself },
 		{ "not-inherited", is_not_inherited },

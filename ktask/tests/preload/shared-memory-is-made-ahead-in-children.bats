@@ -87,6 +87,10 @@ some_made() {
 	shares rests
 }
 
+@test "a child for which nothing will be made any more has one thread" {
+	shares gives-up
+}
+
 # children_in MODE: how many a group allows, without the shim or with it
 children_in() {
 	(
