@@ -56,9 +56,13 @@ static void rest_if_idle(struct large_mapping *mapping)
 {
 	size_t touched = mapping->tracker.touched;
 
-	if (!poll_schedule_rests(&mapping->schedule) ||
-	    atomic_load(&mapping->job))
+	if (!poll_schedule_rests(&mapping->schedule))
 		return;
+	/* Where many processes ask, its helper may wait for a CPU for as long as they do. */
+	if (atomic_load(&mapping->job)) {
+		ahead_made(mapping, true);
+		ahead_note_result(mapping);
+	}
 	atomic_store(&mapping->rests, true);
 	inherited_mappings_rest(touched == mapping->touched_before);
 	mapping->touched_before = touched;

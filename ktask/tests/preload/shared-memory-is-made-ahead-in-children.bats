@@ -87,6 +87,25 @@ some_made() {
 	shares rests
 }
 
+# Of an ordinary user, helpers of all processes together are no more than CPUs.
+@test "also where ten ask at once" {
+	local pids=() failed=
+
+	for i in {1..10}; do
+		KTASK_RUN_OPS=ahead shimmed timeout 300 \
+			"$PROGRAMS/ahead-shared" rests \
+			>"$BATS_TEST_TMPDIR/said.$i" 2>&1 &
+		pids+=($!)
+	done
+	for i in {1..10}; do
+		wait "${pids[i - 1]}" || failed="$failed $i"
+		cat "$BATS_TEST_TMPDIR/said.$i"
+	done
+	! grep -q '^nothing was made ahead' "$BATS_TEST_TMPDIR"/said.* ||
+		skip "no watcher got a CPU"
+	[ -z "$failed" ]
+}
+
 @test "a child for which nothing will be made any more has one thread" {
 	shares gives-up
 }
