@@ -196,9 +196,9 @@ static uint64_t tasks_begun(void)
 	return sum;
 }
 
-/* Does every worker and attached thread on a core sleep in the middle of a task, having
- * searched since the last stall?  A thread that was signalled and has not run yet does not
- * count as sleeping. */
+/* Does every worker, and every attached thread that does a task or visits a core, sleep in the
+ * middle of a task, having searched since the last stall?  A thread that was signalled and has
+ * not run yet does not count as sleeping. */
 static bool all_wait(void)
 {
 	bool wait = false;
@@ -207,7 +207,7 @@ static bool all_wait(void)
 		struct worker *w = at_load(&rt.workers[i]);
 		uint32_t *signal;
 
-		if (!w || !at_peek(&w->core))
+		if (!w || !worker_is_inside(w))
 			continue;
 		signal = at_load(&w->awaited);
 		wait = signal && !signal_given(signal) &&

@@ -270,7 +270,7 @@ static int attach_thread(void)
 	w = worker_new(0);
 	if (!w)
 		return -ENOMEM;
-	w->outer = task_new(w, NULL, NULL);
+	at_poke(&w->outer, task_new(w, NULL, NULL));
 	if (!w->outer) {
 		worker_retire(w);
 		return -ENOMEM;
@@ -279,7 +279,7 @@ static int attach_thread(void)
 	w->outer->back = NULL;
 	w->on_cpu = own_cpu();
 	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
-	w->current = w->outer;
+	at_poke(&w->current, w->outer);
 	note_attached(w);
 	if (rt.trace)
 		trace_thread(w);
@@ -296,7 +296,8 @@ static void detach_worker(struct worker *w)
 	if (w->outer->back)
 		pool_put(&rt.tasks, &w->tasks, w->outer->back);
 	task_free(w, w->outer);
-	w->current = w->outer = NULL;
+	at_poke(&w->current, NULL);
+	at_poke(&w->outer, NULL);
 	worker_retire(w);
 	at_sub(&rt.attached, 1);
 	wake_attaching();

@@ -408,7 +408,7 @@ static void running_left(struct running *running)
 
 	if (likely(!running->run))
 		return;
-	w->current = running->before;
+	at_poke(&w->current, running->before);
 	w->current->spawned++;
 	next = task_ended(w, running->run, 0);
 	if (next)
@@ -444,14 +444,14 @@ static int run_nodes(struct worker *w, struct ktrt_graph *graph)
 	run->graph = graph;
 	set_nesting(graph, run->nesting);
 	run->spawned = graph->nr_sinks;
-	w->current = run;
+	at_poke(&w->current, run);
 	if (!w->core)
 		w->lone = graph->nr_roots == 1;
 	if (unlikely(rt.trace))
 		trace_nodes(w, graph->nodes, graph->nr);
 	begin_nodes(w, graph);
 	code = task_wait(w, run);
-	w->current = running.before;
+	at_poke(&w->current, running.before);
 	running.run = NULL;
 	return code;
 }

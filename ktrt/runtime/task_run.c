@@ -26,7 +26,7 @@ static void __attribute__((noinline, cold)) body_left(struct guard *guard)
 	struct worker *w = guard->w;
 	struct ktrt_task *next;
 
-	w->current = guard->before;
+	at_poke(&w->current, guard->before);
 	if (guard->inside)
 		guard->before->spawned++;
 	if (guard->sinks)
@@ -62,7 +62,7 @@ static inline void end_call(struct guard *guard)
 	/* In the child of a fork that the body made nothing of this is left. */
 	if (unlikely(at_peek(&rt.generation) != w->generation))
 		exit(0);
-	w->current = guard->before;
+	at_poke(&w->current, guard->before);
 }
 
 /* Calls the function; its code. */
@@ -71,7 +71,7 @@ static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
 	struct worker *w = guard->w;
 	int error = -ECANCELED;
 
-	w->current = guard->task;
+	at_poke(&w->current, guard->task);
 	if (likely(!at_peek(&rt.cancels)))
 		error = func(arg);
 	else
@@ -329,7 +329,7 @@ int task_call(struct worker *w, struct ktrt_task *task, ktrt_func func,
 	int code;
 
 	task->func = func;
-	w->current = task;
+	at_poke(&w->current, task);
 	code = func(arg);
 	end_call(&guard);
 	task->func = NULL;

@@ -83,12 +83,21 @@ static void sleep_if_left(struct worker *w)
 	park_until(w, signal, LEFT_SLEEP_NS);
 }
 
-/* An attached thread that visits no core.  In a task that it does so it takes what that waits for
- * after many yields, or leaves that to workers. */
+/*
+ * An attached thread that visits no core.  In a task that it does so it takes what that waits for
+ * after many yields, or leaves that to workers.  To the leader it seems to work, so no waiting
+ * worker is made to run any other task: if nothing has moved since its last yield, it insists.
+ */
 static void yield_outside(struct worker *w)
 {
-	if (!worker_is_inside(w) || !count_yield(w) || !do_one_here(w, false))
-		sched_yield();
+	bool insists = search_is_due(w);
+
+	if (worker_is_inside(w) && count_yield(w)) {
+		if (do_one_here(w, insists))
+			return;
+		sleep_if_left(w);
+	}
+	sched_yield();
 }
 
 int ktrt_yield(void)

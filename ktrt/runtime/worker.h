@@ -34,7 +34,7 @@ struct yields {
 /* A thread of the runtime, or an attached thread, which has ->outer, and a core only while
  * it visits one.  Fields without a letter are O; ->slot is constant. */
 struct worker {
-	CACHE_ALIGNED struct ktrt_task *current;
+	CACHE_ALIGNED struct ktrt_task *current; /* A */
 	struct core *core; /* W, A */
 	struct cache tasks; /* records */
 	struct cache smalls; /* epochs */
@@ -71,7 +71,7 @@ struct worker {
 	struct core *beside;
 	/* Where the kernel writes its CPU, or NULL; A */
 	const uint32_t *on_cpu;
-	struct ktrt_task *outer; /* the parent of the tasks that it makes; */
+	struct ktrt_task *outer; /* the parent of the tasks that it makes; A */
 	uint64_t waited; /* ->outer->spawned at the last wait; */
 
 	uint32_t stalls; /* the value of rt.stalls that it last saw; A */
@@ -143,10 +143,11 @@ bool worker_all_blocked(const struct core *core);
 void worker_join_all(void);
 void worker_free_all(void);
 
-/* Is the calling thread, a worker or an attached one, in the middle of a task, or on a core? */
+/* Is the thread, a worker or an attached one, in the middle of a task, or on a core?  Of another
+ * thread the answer may be out of date. */
 static inline bool worker_is_inside(const struct worker *w)
 {
-	return w->core || w->current != w->outer;
+	return at_peek(&w->core) || at_peek(&w->current) != at_peek(&w->outer);
 }
 
 /* The core of a task that runs on this thread, or NULL. */

@@ -93,7 +93,7 @@ struct worker *worker_new(unsigned cache)
 	mutex_drop(&rt.pool_lock, RANK_POOL);
 	if (!w)
 		return NULL;
-	w->current = NULL;
+	at_poke(&w->current, NULL);
 	at_poke(&w->core, NULL);
 	w->leads = false;
 	w->nr_taken = 0;

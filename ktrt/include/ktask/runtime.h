@@ -69,9 +69,9 @@
  *   If there are so many, a task that is ready waits until a worker is free.
  *   A worker that waits by a call of this header runs the tasks for which it waits,
  *   wherever they are queued, so children and groups need no further thread.  If all
- *   workers wait in this way and find no such task, they run after some 40 ms tasks that
- *   attached threads wait for but may not run, and after some 60 ms, or a second if there
- *   are external events, any task.
+ *   workers, and all attached threads that run tasks, wait in this way and find no such
+ *   task, workers run after some 40 ms tasks that attached threads wait for but may not
+ *   run, and after some 60 ms, or a second if there are external events, any task.
  *   A worker that blocks otherwise (a pipe, a lock) runs nothing.  If it waits for a task
  *   that has no thread, both wait for ever: max_threads must be more than the number of
  *   threads that can block at once.  ktrt_info.stalls counts such times.
