@@ -99,6 +99,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
 {
 	visit_forget(w);
+	search_begin(w);
 	while (!is_complete(group)) {
 		const struct wait_filter filter = filter_for(w->current, group);
 		struct ktrt_task *task;

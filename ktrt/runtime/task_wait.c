@@ -187,6 +187,7 @@ static void awaiting_left(struct awaiting *awaiting)
 static void await_met(struct worker *w, struct ktrt_task *task, bool turns)
 {
 	visit_forget(w);
+	search_begin(w);
 	while (!is_met(task)) {
 		struct wait_filter filter = filter_for(w->current, NULL);
 		struct ktrt_task *other = NULL;

@@ -256,7 +256,8 @@ struct ktrt_task *search_wanted(struct worker *w,
 	bool due = search_is_due(w);
 	struct ktrt_task *task;
 
-	if (!due && !threads_at_limit())
+	/* An attached thread without a core leaves tasks to workers as long as these take any. */
+	if (!due && !(threads_at_limit() && w->core))
 		return NULL;
 	task = due ? empty_queues(w, filter) : search_own(w, filter);
 	if (!task)

@@ -56,6 +56,11 @@ struct ktrt_task *search_wanted(struct worker *w,
 struct ktrt_task *search_open(struct worker *w);
 /* Was there a stall since it was last asked? */
 bool search_is_due(struct worker *w);
+/* A wait begins: only stalls from now on are reasons to search. */
+static inline void search_begin(struct worker *w)
+{
+	search_is_due(w);
+}
 /* Nothing moves: have workers that sleep in the middle of tasks search. */
 void search_by_all(void);
 
