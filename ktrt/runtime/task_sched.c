@@ -93,9 +93,12 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
 	if (likely(task &&
 		   (task->parent == above || task_is_below(task, above))))
 		return task;
-	/* There was room for it a moment ago. */
-	if (task)
+	if (task) {
+		/* There was room for it a moment ago. */
 		deque_push(&w->deque, task);
+		/* A worker that went to sleep meanwhile has not seen this task. */
+		sched_notify(w);
+	}
 	task = steal_task(w, is_below, above);
 	return task ? task : take_below_from_nodes(w, above);
 }

@@ -108,7 +108,10 @@ static bool is_wanted(const struct ktrt_task *task,
 static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
 				     const struct wait_filter *filter)
 {
-	while (deque_size(&victim->deque) > 0) {
+	struct ktrt_task *wanted = NULL;
+	bool moved = false;
+
+	while (!wanted && deque_size(&victim->deque) > 0) {
 		struct ktrt_task *task =
 			deque_steal(&victim->deque, NULL, NULL);
 
@@ -116,11 +119,17 @@ static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
 			continue;
 		taken_from(victim);
 		count_up(&w->counts.steals);
-		if (is_wanted(task, filter))
-			return task;
+		if (is_wanted(task, filter)) {
+			wanted = task;
+			continue;
+		}
 		node_queue_put(own_node_queue(w), task);
+		moved = true;
 	}
-	return NULL;
+	/* A worker that went to sleep meanwhile may have seen these tasks in neither queue. */
+	if (moved)
+		sched_notify(w);
+	return wanted;
 }
 
 static struct ktrt_task *empty_queues(struct worker *w,
@@ -160,6 +169,8 @@ static struct ktrt_task *search_own(struct worker *w,
 	}
 	/* There was room for it a moment ago. */
 	deque_push(&w->deque, task);
+	/* A worker that went to sleep meanwhile has not seen this task. */
+	sched_notify(w);
 	return NULL;
 }
 
