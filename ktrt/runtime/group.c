@@ -340,6 +340,7 @@ static int run_in_group(ktrt_func func, void *arg, bool takes_part)
 			   : ktrt_spawn_attr(func, arg, &attr);
 	if (!error)
 		error = wait_for_group(w, attr.group, true);
+	worker_forget_lone(w);
 	ktrt_group_free(attr.group);
 	return error;
 }

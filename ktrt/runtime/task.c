@@ -166,10 +166,11 @@ static inline bool does_at_once(struct worker *w, ktrt_func func)
 }
 
 /* Run the task on the stack of its maker.  The maker continues only afterwards, so
- * the limit on children is not needed. */
+ * the limit on children is not needed.  It need not wait for what it makes in there. */
 static void __attribute__((noinline))
 do_undeferred(struct worker *w, struct ktrt_task *task)
 {
+	w->lone = false;
 	task->parent->spawned++;
 	task = task_run(w, task);
 	if (task)

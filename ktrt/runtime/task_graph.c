@@ -452,6 +452,7 @@ static int run_nodes(struct worker *w, struct ktrt_graph *graph)
 	begin_nodes(w, graph);
 	code = task_wait(w, run);
 	at_poke(&w->current, running.before);
+	worker_forget_lone(w);
 	running.run = NULL;
 	return code;
 }

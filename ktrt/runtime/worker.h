@@ -150,6 +150,13 @@ static inline bool worker_is_inside(const struct worker *w)
 	return at_peek(&w->core) || at_peek(&w->current) != at_peek(&w->outer);
 }
 
+/* It has waited for one task.  In the middle of a task that says nothing of others. */
+static inline void worker_forget_lone(struct worker *w)
+{
+	if (worker_is_inside(w))
+		w->lone = false;
+}
+
 /* The core of a task that runs on this thread, or NULL. */
 static inline const struct core *worker_core(const struct worker *w)
 {
