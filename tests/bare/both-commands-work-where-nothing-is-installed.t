@@ -5,30 +5,25 @@
 # `make check` installs is enough to build and run its tests.  One test of each
 # kind is run; `make check-bare` runs all.
 #
-# Sanitizer variants are compiled for these tests only, each kind of them with one
-# sanitizer: what a machine may lack is what each sanitizer links with, and a header of
-# each kind.  Of all programs of tests a third is compiled, another one each day
-# (support/Sample.pm), one with each set of libraries that any of them is linked with, and
-# no header that any of them names may be missing.  What no
-# demo needs is compiled without optimising, which halves the time: a missing header or
-# library shows all the same.  Objects are never taken from the tree outside: these
-# would hide a missing header.  One guest is booted, where its kernel is or can be
-# fetched; the others and the packages of ktask/tests/software are left to check-bare.
+# All that `make check` builds is compiled, with each sanitizer too, and no header that any
+# test names may be missing.  What no demo needs is compiled without optimising, which halves
+# the time: a missing header or library shows all the same.  Objects are never taken from the
+# tree outside: these would hide a missing header.  One guest is booted, where its kernel is
+# or can be fetched; the others and the packages of ktask/tests/software are left to
+# check-bare.
 # The crates are in neither: their registry is out of reach from the bare machine.
 
 use strict;
 use warnings;
-use File::Basename qw(basename);
 use FindBin;
 use lib "$FindBin::Bin/../support";
 use House;
-use Sample;
 use Test::More;
 
 use constant LIMIT => 1700;	# seconds; less than tests/special allows
 
 my $cache = $ENV{KTASK_TEST_BARE_CACHE} // "$build/bare";
-# One of each kind that is compiled, with a sanitizer too.
+# One of each kind that is compiled, and with a sanitizer.
 my %compiled = ('tests/unit/job-keeps-the-first-error' => 'asan',
 		'tests/api/every-unit-is-done-once' => 'tsan',
 		'tests/umt/why-not-is-told-in-a-line' => 'asan',
@@ -37,20 +32,7 @@ my @sanitized = map { "build/$compiled{$_}/$_" } sort keys %compiled;
 my %directory = (unit => 'ktask/tests/unit', sim => 'ktask/tests/sim',
 		 api => 'ktask/tests/api', umt => 'umt/tests',
 		 runtime => 'ktrt/tests/runtime');
-my @programs = map {
-	my $kind = $_;
-	map { "build/tests/$kind/" . basename($_, '.c') }
-		sort glob "$top/$directory{$kind}/*.c";
-} sort keys %directory;
 my $simulated = 'build/tests/sim/jobs-keep-their-promises-in-any-schedule';
-my @each_day = ($simulated, map { "build/$_" } sort keys %compiled);
-# With that file changed make would link all of them.
-my (undef, $links) = capture("env -u MAKEFLAGS -u MFLAGS make -n -C $top B=$build "
-	. '-W tests/support/ktest.c c-tests');
-others_by_libraries($links) or die "make links no test: $links\n";
-push @each_day, map { "build/$_" }
-	others_by_libraries($links, map { s{^build/}{}r } @each_day);
-my %today = map { $_ => 1 } third_of_the_day('bare', 0, @programs), @each_day;
 my @tests = ((map { "build/$_" } sort keys %compiled), @sanitized,
 	     $simulated, qw(ktask/tests/cli/usage-errors-exit-2.bats
 		ktask/tests/preload/programs-run-unchanged.bats
@@ -99,9 +81,7 @@ for header in $headers; do
 	echo "#include <\$header>" | cc -E -o /dev/null - || exit 1
 done
 step build
-make -j2 $quick tests TEST_VARIANTS=plain CTESTBIN='@{[ sort keys %today ]}'
-make -j2 $quick VARIANT=asan @{[ grep { m{/asan/} } @sanitized ]}
-make -j2 $quick VARIANT=tsan @{[ grep { m{/tsan/} } @sanitized ]}
+make -j2 $quick tests
 step features
 make $quick features
 step run

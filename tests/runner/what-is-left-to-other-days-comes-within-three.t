@@ -36,7 +36,7 @@ sub same
 	is_deeply([sort @$found], [sort @$wanted], $what);
 }
 
-for my $place (qw(6.1 7 bare)) {
+for my $place (qw(6.1 7)) {
 	my @days = map { [on_day($_, \&third_of_the_day, $place, 0, @list)] } 20_000 .. 20_002;
 
 	same([map { @$_ } @days], \@list, "$place has each part once in three days");
@@ -50,25 +50,6 @@ my @now = on_day(undef, \&third_of_the_day, '7', 0, @list);
 ok((grep { join(',', @now) eq join(',', on_day($_, \&third_of_the_day, '7', 0, @list)) }
     $today, $today + 1) > 0, 'without a number it is the day of the clock');
 ok(!eval { on_day('never', \&third_of_the_day, '7', 0, @list); 1 }, 'a day is a number, or all');
-
-# ---- libraries that programs are linked with ----
-
-my $links = <<'END';
-cc -o build/tests/api/one build/obj/one.o -lcmocka -lm
-cc  -o build/tests/api/two build/obj/two.o \
-	-lm -lcmocka
-cc -o build/tests/umt/three build/obj/three.o -lcmocka -lbpf -lm
-cc -c -o build/obj/ktask/tests/api/four.o ktask/tests/api/four.c
-cc -MP \
-		-c -o build/obj/on-sim/tests/sim/six.o tests/sim/six.c
-cc -o build/tests/umt/five build/obj/five.o -lcmocka -lbpf -lm
-END
-same([others_by_libraries($links)], ['tests/api/one', 'tests/umt/five'],
-     'one program of each set of libraries is chosen');
-same([others_by_libraries($links, 'tests/api/two')], ['tests/umt/five'],
-     'but of a set that is had already');
-same([others_by_libraries($links, qw(tests/api/one tests/umt/three))], [],
-     'of none where all sets are');
 
 # ---- which day make asks for ----
 

@@ -8,9 +8,6 @@
 #
 #   third_of_the_day(PLACE, NR, LIST...)	those of the list that are for that place today;
 #					NR: 0, 1, and 2 are three different thirds
-#   others_by_libraries(TEXT, PROGRAM...)	of the programs that make links (TEXT is what
-#					`make -n` says): those to be had besides, so that
-#					each set of libraries is linked with
 #
 # KTASK_TEST_DAY=NUMBER is another day, and KTASK_TEST_DAY=all every one: `make check
 # DAY=...`, `make check-vm` and `make check-bare`, which leave out nothing.  The number is
@@ -22,13 +19,13 @@ use strict;
 use warnings;
 use Exporter qw(import);
 
-our @EXPORT = qw(others_by_libraries third_of_the_day);
+our @EXPORT = qw(third_of_the_day);
 
 use constant DAYS => 3;
 use constant SECONDS_OF_A_DAY => 86400;
 
 # The places that take turns; each begins with another third.
-my %first_day = ('6.1' => 0, '7' => 1, 'bare' => 2);
+my %first_day = ('6.1' => 0, '7' => 1);
 
 # Nothing: every day.
 sub day_number
@@ -53,20 +50,6 @@ sub third_of_the_day
 	print "# KTASK_TEST_DAY=$day: ", scalar @today, ' of ', scalar @list,
 		" that are done by turns on $place\n" if @today < @list;
 	return @today;
-}
-
-sub others_by_libraries
-{
-	my ($said, @had) = @_;
-	my %libraries;
-
-	for (split /\n/, $said =~ s/\\\n//gr) {
-		next if /\s-c\s/;
-		my ($program) = m{ -o (?:\S*/)?(tests/\S+) } or next;
-		$libraries{$program} = join ' ', sort grep { /^-l/ } split;
-	}
-	my %linked = map { $_ => 1 } grep { defined } @libraries{@had};
-	return grep { !$linked{$libraries{$_}}++ } sort keys %libraries;
 }
 
 1;
