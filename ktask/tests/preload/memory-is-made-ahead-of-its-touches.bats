@@ -233,13 +233,7 @@ ok" ]
 }
 
 @test "the last threads of a control group are the program's" {
-	[ "$(id -u)" = 0 ] || skip "not root"
-	root=/sys/fs/cgroup/pids
-	[ -d "$root" ] || root=/sys/fs/cgroup
-	group=$root/ktask-test-$$
-	mkdir "$group" 2>/dev/null || skip "no control group can be made"
-	[ -e "$group/pids.max" ] ||
-		{ rmdir "$group" && skip "control groups do not limit threads"; }
+	make_group_of_threads
 	for mode in ahead ahead-small; do
 		KTASK_RUN_OPS=$mode run shimmed timeout 60 \
 			"$PROGRAMS/ahead-cases" last-threads "$group"

@@ -124,13 +124,7 @@ children_in() {
 
 # What is left to the first hundred is less than the shim leaves to the program.
 @test "a group of processes has as many children as without the shim" {
-	[ "$(id -u)" = 0 ] || skip "not root"
-	root=/sys/fs/cgroup/pids
-	[ -d "$root" ] || root=/sys/fs/cgroup
-	group=$root/ktask-test-$$
-	mkdir "$group" 2>/dev/null || skip "no control group can be made"
-	[ -e "$group/pids.max" ] ||
-		{ rmdir "$group" && skip "control groups do not limit threads"; }
+	make_group_of_threads
 	echo $((350 + $(nproc))) >"$group/pids.max"
 	expected=$(children_in plain 2>&1) || :
 	for mode in ahead-small ahead; do

@@ -70,6 +70,18 @@ make_group() {
 	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 }
 
+# A control group that may limit threads, in $group; either version
+make_group_of_threads() {
+	local root=/sys/fs/cgroup/pids
+
+	[ "$(id -u)" = 0 ] || skip "not root"
+	[ -d "$root" ] || root=/sys/fs/cgroup
+	group=$root/ktask-test-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	[ -e "$group/pids.max" ] ||
+		{ rmdir "$group" && skip "control groups do not limit threads"; }
+}
+
 # ---- memory that is made ahead ----
 
 # As the last report says.

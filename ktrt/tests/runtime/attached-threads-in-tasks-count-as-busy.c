@@ -98,14 +98,8 @@ static int wait_for_waiting(void *arg)
 
 static void start_runtime(unsigned flags)
 {
-	struct ktrt_options options = KTRT_OPTIONS_INIT;
-
-	options.workers = options.max_threads = 1;
-	options.flags = flags;
 	attached = pthread_self();
-	ktest_check(!ktrt_start(&options));
-	stay_on_a_core();
-	let_call_briefly_be_known();
+	start_with_one_worker(flags);
 	ktest_check(!ktrt_group_new(&awaited));
 }
 

@@ -31,10 +31,10 @@ static int hold_data(void *arg)
 	return ktrt_events_add(1);
 }
 
-static int spawn_on_held(ktrt_func func, void *arg, unsigned mode,
-			 unsigned flags)
+static int spawn_on(const char *addr, ktrt_func func, void *arg, unsigned mode,
+		    unsigned flags)
 {
-	const struct ktrt_dep dep = { &held, 0, mode };
+	const struct ktrt_dep dep = { addr, 0, mode };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
 	attr.deps = &dep;
@@ -59,10 +59,10 @@ static int wait_with_lock(void)
 
 static int make_and_wait(void *arg)
 {
-	int error = spawn_on_held(hold_data, NULL, KTRT_OUT, KTRT_UNDEFERRED);
+	int error = spawn_on(&held, hold_data, NULL, KTRT_OUT, KTRT_UNDEFERRED);
 
 	for (int i = 0; i < HELD && !error; i++)
-		error = spawn_on_held(call_briefly, &needs_lock, KTRT_IN, 0);
+		error = spawn_on(&held, call_briefly, &needs_lock, KTRT_IN, 0);
 	for (int i = 0; i < CALLS && !error; i++)
 		error = wait_with_lock();
 	ktrt_events_done(get(holder), 1);
@@ -111,30 +111,19 @@ static int write_late(void *arg)
 	return 0;
 }
 
-static int spawn_on_free(ktrt_func func, unsigned mode, unsigned flags)
-{
-	const struct ktrt_dep dep = { &free_data, 0, mode };
-	struct ktrt_attr attr = KTRT_ATTR_INIT;
-
-	attr.deps = &dep;
-	attr.nr_deps = 1;
-	attr.flags = flags;
-	return ktrt_spawn_attr(func, NULL, &attr);
-}
-
 static int wait_somehow(bool undeferred)
 {
 	const struct ktrt_dep dep = { &free_data, 0, KTRT_IN };
 
-	return undeferred
-		       ? spawn_on_free(call_briefly, KTRT_IN, KTRT_UNDEFERRED)
-		       : ktrt_wait_for(&dep, 1);
+	return undeferred ? spawn_on(&free_data, call_briefly, NULL, KTRT_IN,
+				     KTRT_UNDEFERRED)
+			  : ktrt_wait_for(&dep, 1);
 }
 
 /* The newest child needs the lock, and the worker can do it once the data is there. */
 static int wait_without_core(void *undeferred)
 {
-	int error = spawn_on_free(write_late, KTRT_OUT, 0);
+	int error = spawn_on(&free_data, write_late, NULL, KTRT_OUT, 0);
 
 	if (!error && !holds_soon(get(begun)))
 		error = -ETIMEDOUT;

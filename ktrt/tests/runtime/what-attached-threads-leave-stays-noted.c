@@ -193,15 +193,9 @@ static int search_like_others(void *arg)
 
 static int check_note(void *arg)
 {
-	struct ktrt_options options = KTRT_OPTIONS_INIT;
-
-	options.workers = options.max_threads = 1;
-	options.flags = (unsigned)(uintptr_t)arg;
 	attached = pthread_self();
-	ktest_check(!ktrt_start(&options));
+	start_with_one_worker((unsigned)(uintptr_t)arg);
 	visitor = self_worker;
-	stay_on_a_core();
-	let_call_briefly_be_known();
 	ktest_check(!ktrt_group_new(&awaited));
 	ktest_check(!ktrt_spawn(search_like_others, NULL));
 	ktest_check(holds_soon(get(begun)));

@@ -246,15 +246,9 @@ static int do_left_and_wait(void *arg)
 
 static void start_runtime(unsigned flags)
 {
-	struct ktrt_options options = KTRT_OPTIONS_INIT;
-
-	options.workers = options.max_threads = 1;
-	options.flags = flags;
 	attached = pthread_self();
-	ktest_check(!ktrt_start(&options));
+	start_with_one_worker(flags);
 	visitor = self_worker;
-	stay_on_a_core();
-	let_call_briefly_be_known();
 	ktest_check(!ktrt_group_new(&awaited));
 	ktest_check(!ktrt_group_new(&lefts));
 	ktest_check(!ktrt_graph_new(&graph));

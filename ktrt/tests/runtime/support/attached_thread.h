@@ -46,6 +46,18 @@ static inline void let_call_briefly_be_known(void)
 	ktest_check(func_is_brief(call_briefly));
 }
 
+/* A runtime of one worker that gets no other thread. */
+static inline void start_with_one_worker(unsigned flags)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = options.max_threads = 1;
+	options.flags = flags;
+	ktest_check(!ktrt_start(&options));
+	stay_on_a_core();
+	let_call_briefly_be_known();
+}
+
 /* All tasks that this makes use the same datum. */
 static inline void spawn_using(ktrt_func func, void *arg, unsigned mode,
 			       struct ktrt_group *group)
