@@ -57,27 +57,30 @@ remove_group() {
 	rmdir "$1"
 }
 
-# make_group MIB: a control group with so much memory, in $group; either version
-make_group() {
-	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
-
+# new_group CONTROLLER: an empty control group, in $group, which that controller limits if the
+# machine lets it; either version
+new_group() {
 	[ "$(id -u)" = 0 ] || skip "not root"
-	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
-	group=$root/ktask-test-$$
+	group=/sys/fs/cgroup/$1
+	[ -d "$group" ] || group=/sys/fs/cgroup
+	group+=/ktask-test-$$
 	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+}
+
+# make_group MIB: a control group with so much memory, in $group
+make_group() {
+	local limit=memory.max
+
+	new_group memory
+	[ -e "$group/$limit" ] || limit=memory.limit_in_bytes
 	echo $(($1 << 20)) >"$group/$limit" ||
 		{ rmdir "$group" && skip "control groups do not limit memory"; }
 	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 }
 
-# A control group that may limit threads, in $group; either version
+# A control group that may limit threads, in $group
 make_group_of_threads() {
-	local root=/sys/fs/cgroup/pids
-
-	[ "$(id -u)" = 0 ] || skip "not root"
-	[ -d "$root" ] || root=/sys/fs/cgroup
-	group=$root/ktask-test-$$
-	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	new_group pids
 	[ -e "$group/pids.max" ] ||
 		{ rmdir "$group" && skip "control groups do not limit threads"; }
 }
